@@ -22,6 +22,7 @@ mod assemble;
 mod capacity;
 mod choices;
 mod command_line;
+mod compose;
 mod compose_keys;
 mod container;
 mod container_keys;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use yaml_with_places::{At, Finding, Place};
 
-use crate::compose_keys;
+use crate::compose;
 use crate::container;
 use crate::elsewhere;
 use crate::experiment::{Container, Limits, Network, Origin, Probe, Ready, Setup};
@@ -96,7 +96,7 @@ impl System<'_> {
     /// A project of a compose file.
     fn composed(&self, at: &At<ComposeFile>, reading: &mut Reading<'_>) -> Option<Setup> {
         let Name(system) = &self.name.value;
-        let compose = compose_keys::of((system, &at.value), self.scope, reading)?;
+        let compose = compose::of((system, &at.value), self.scope, reading)?;
         let mut setup = Setup {
             system: system.clone(),
             folder: compose

@@ -31,16 +31,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
-    // The two helpers of the rig are this program again, so that one binary is
-    // all there is to install. They are dispatched before anything else runs.
+    // The helpers of the rig are this program again, so that one binary is all there is to install.
     match arguments.nth(1).as_deref().and_then(|word| word.to_str()) {
-        Some(systems::KEEPER) => rig::keeper::main(run_errand),
+        Some(systems::KEEPER) => rig::keeper::main(systems::run_errand),
         Some(systems::LAUNCH) => rig::launch::main(arguments),
         _ => cli::main().into(),
     }
-}
-
-/// What the keeper does when a run has ended: each errand is of a cluster or of a container engine.
-fn run_errand(errand: &str, owner: rig::keeper::OwnerEnd) -> Result<(), String> {
-    pods::errand::run(errand, owner).unwrap_or_else(|| containers::run_errand(errand, owner))
 }

@@ -27,6 +27,7 @@ use crate::compose::Projects;
 use crate::exit::Exit;
 use crate::record::secrets;
 use crate::stop::Stop;
+use crate::{containers, pods};
 
 pub(crate) use addresses::{Addresses, ConsentArgs};
 pub(crate) use instances::{Shares, Tally, between};
@@ -36,6 +37,11 @@ pub(crate) use restart::closed;
 pub(crate) const KEEPER: &str = "keeper";
 /// The hidden subcommand that becomes a system.
 pub(crate) const LAUNCH: &str = "launch";
+
+/// What the keeper does when a run has ended: each errand is of a cluster or of a container engine.
+pub(crate) fn run_errand(errand: &str, owner: rig::keeper::OwnerEnd) -> Result<(), String> {
+    pods::errand::run(errand, owner).unwrap_or_else(|| containers::run_errand(errand, owner))
+}
 
 /// How long a system has to end by itself when it is asked to.
 const GRACE: Duration = Duration::from_secs(5);

@@ -34,7 +34,11 @@ pub use io::TrackedIo;
 
 /// What times are counted in, and the time between two looks at all connections while places or memory
 /// are short.
-const TICK: Duration = Duration::from_millis(100);
+const TICK: Duration = Duration::from_millis(TICK_MS);
+/// A request needs the number of the tick several times, and whole numbers of 128 bits, in which
+/// durations tell their milliseconds, have no division of their own.
+const TICK_MS: u64 = 100;
+const TICKS_PER_SECOND: u64 = 1000 / TICK_MS;
 /// The longest time between two looks.
 const CALM: Duration = Duration::from_secs(1);
 /// Between two looks while nothing is short goes this part of the shortest time that a client has: a
@@ -242,7 +246,9 @@ impl Tracker {
 impl Registry {
     /// The number of the current tick.
     fn now(&self) -> u32 {
-        let ticks = (clock::now() - self.began).as_millis() / TICK.as_millis();
+        let passed = clock::now() - self.began;
+        let ticks =
+            passed.as_secs() * TICKS_PER_SECOND + u64::from(passed.subsec_millis()) / TICK_MS;
         // Begins anew after thirteen years, as `judge` expects.
         u32::try_from(ticks % (1 << 32)).expect("a rest of 32 bits")
     }
@@ -547,8 +553,9 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let state = &self.state;
         state.ended();
-        let waited = state.registry.now().wrapping_sub(self.began);
-        if self.is_answered || waited > PATIENCE_TICKS {
+        // The clock is read only for the few that were not answered.
+        let waited = || state.registry.now().wrapping_sub(self.began);
+        if self.is_answered || waited() > PATIENCE_TICKS {
             return;
         }
         let cancelled = state.cancelled.get().saturating_add(1);

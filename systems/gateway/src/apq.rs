@@ -19,8 +19,11 @@ use crate::reply::{self, Refusal, Reply};
 const CACHE_HIT: &str = "apollo::apq::cache_hit";
 const REGISTERED: &str = "apollo::apq::registered";
 
-/// What stands in the body of every request that is one for [`Queries`].
+/// What stands in the body of every request that is one for [`Queries`], and the letter of it that is
+/// rare elsewhere, with what stands before it.
 const MARK: &[u8] = b"persistedQuery";
+const RARE: u8 = b'Q';
+const BEFORE_RARE: usize = b"persisted".len();
 
 /// The texts that clients have sent with their hashes.
 #[derive(Debug)]
@@ -76,6 +79,15 @@ impl Queries {
     }
 }
 
+/// Whether [`MARK`] stands in a body. A search by its rare letter needs no tables for the whole word,
+/// which would be made anew for each request.
+fn is_marked(body: &[u8]) -> bool {
+    memchr::memchr_iter(RARE, body).any(|at| {
+        let start = at.checked_sub(BEFORE_RARE);
+        start.is_some_and(|start| body[start..].starts_with(MARK))
+    })
+}
+
 /// Puts the text in place of its hash, or remembers both. `known` is nothing where clients must send
 /// texts.
 ///
@@ -88,7 +100,7 @@ pub(crate) fn supply(
     body: &mut Bytes,
 ) -> Result<(), Refusal> {
     // Most requests have none: they pay for a look at their bytes.
-    if memchr::memmem::find(body, MARK).is_none() {
+    if !is_marked(body) {
         return Ok(());
     }
     // A body that is not a request is refused where all are read.
@@ -175,4 +187,29 @@ fn hexadecimal(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_found_wherever_it_stands_and_nothing_else_is_taken_for_it() {
+        for body in [
+            "persistedQuery",
+            r#"{"query":"query Q { Quote }","extensions":{"persistedQuery":{"version":1}}}"#,
+            "QQpersistedpersistedQuery",
+        ] {
+            assert!(is_marked(body.as_bytes()), "{body}");
+        }
+        for body in [
+            "",
+            "Q",
+            "{\"query\":\"query Q { a }\"}",
+            "persistedQuer",
+            "ersistedQuery",
+        ] {
+            assert!(!is_marked(body.as_bytes()), "{body}");
+        }
+    }
 }

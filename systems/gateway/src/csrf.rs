@@ -9,6 +9,14 @@ use http::header::{CONTENT_TYPE, HeaderMap};
 
 use crate::reply::{self, Reply};
 
+/// The media types that a page may send anywhere without asking first.
+const SIMPLE: [&[u8]; 4] = [
+    b"",
+    b"application/x-www-form-urlencoded",
+    b"multipart/form-data",
+    b"text/plain",
+];
+
 /// The refusal of a request that a foreign page could have made a browser send.
 pub(crate) fn refusal(csrf: &Csrf, headers: &HeaderMap) -> Option<Reply> {
     let message = problem(csrf, headers)?;
@@ -38,11 +46,8 @@ fn is_preflighted(csrf: &Csrf, headers: &HeaderMap) -> bool {
     // Without a content type the request is simple too: `all` of no values is true.
     let is_simple = headers.get_all(CONTENT_TYPE).iter().all(|value| {
         let media = value.as_bytes().split(|byte| *byte == b';').next();
-        let media = media.unwrap_or_default().trim_ascii().to_ascii_lowercase();
-        matches!(
-            media.as_slice(),
-            b"" | b"application/x-www-form-urlencoded" | b"multipart/form-data" | b"text/plain"
-        )
+        let media = media.unwrap_or_default().trim_ascii();
+        SIMPLE.iter().any(|it| media.eq_ignore_ascii_case(it))
     });
     !is_simple
         || csrf

@@ -35,6 +35,10 @@ pub(crate) struct Args {
     /// Minutes of earlier pieces, to which this one's are added [default: target/soak/SERVICE.csv].
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Requests per second [default: half of what the service answers when it is asked without a
+    /// pause, which a machine with other work to do tells wrongly].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    rate: Option<u64>,
 }
 
 /// Connections of the load.
@@ -89,14 +93,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut minutes = read(&record)?;
     let running = Running::start(args.service, Attack::Load, &programs, &stop)?;
     let load = Load::new(&running);
-    let capacity = load.during(CAPACITY, None, &stop)?.0;
-    let rate = capacity / CAPACITY.as_secs() / 2;
-    bench::say(&format!(
-        "{} requests/s, half of what it answered",
-        rate.max(1)
-    ));
+    let rate = match args.rate {
+        Some(rate) => rate,
+        None => load.half_of_capacity(&stop)?,
+    };
     for number in 0..=args.minutes {
-        let (answered, failed, seen) = load.watched(&running.process, rate.max(1), &stop)?;
+        let (answered, failed, seen) = load.watched(&running.process, rate, &stop)?;
         if stop.load(Ordering::Relaxed) {
             break;
         }
@@ -185,7 +187,15 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Half load for a minute, and what the process held meanwhile.
+    /// Half of what the service answers in a second when it is asked without a pause.
+    fn half_of_capacity(&self, stop: &AtomicBool) -> anyhow::Result<u64> {
+        let (answered, _) = self.during(CAPACITY, None, stop)?;
+        let rate = (answered / CAPACITY.as_secs() / 2).max(1);
+        bench::say(&format!("{rate} requests/s, half of what it answered"));
+        Ok(rate)
+    }
+
+    /// The load for a minute, and what the process held meanwhile.
     fn watched(
         &self,
         process: &Process,

@@ -81,18 +81,22 @@ impl Subgraph {
         }
         match &self.service {
             None => {
-                let sent = self
-                    .fetch(
-                        exchange,
-                        &self.endpoint,
-                        headers,
-                        (call.body, call.is_query),
-                    )
-                    .await;
+                let (body, is_query) = (call.body, call.is_query);
+                let is_plain = self.flights.is_none() && self.answers.is_none();
+                let sent = if is_plain {
+                    self.send_alone(&self.endpoint, headers, body, is_query)
+                        .await
+                } else {
+                    // Boxed here and below: the work of a request has room for the largest of its
+                    // parts and is moved to the heap whole, so that each request would pay for what
+                    // few configurations use.
+                    let asked = (body, is_query);
+                    Box::pin(self.fetch(exchange, &self.endpoint, headers, asked)).await
+                };
                 self.gather(exchange, &sent);
                 self.judge(sent)
             }
-            Some(service) => self.through(service, exchange, headers, call).await,
+            Some(service) => Box::pin(self.through(service, exchange, headers, call)).await,
         }
     }
 

@@ -40,6 +40,10 @@ pub fn is_hop_by_hop(name: &str) -> bool {
 
 /// Removes [`OF_CONNECTION`] and [`OF_PROXY`].
 pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    // Most messages have none, and to look at their few names costs less than to look nine up.
+    if !headers.keys().any(|name| is_hop_by_hop(name.as_str())) {
+        return;
+    }
     for name in OF_CONNECTION.into_iter().chain(OF_PROXY) {
         headers.remove(name);
     }

@@ -4,6 +4,7 @@
 //! the buffer they were read into.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
@@ -346,10 +347,13 @@ impl Reader<'_> {
 }
 
 fn parse_head(bytes: &[u8]) -> Result<Option<Framing>, SendError> {
-    // On the stack: no allocation for the headers that stages never look at.
-    let mut slots = [httparse::EMPTY_HEADER; HEADERS_MAX];
-    let mut response = httparse::Response::new(&mut slots);
-    let head_bytes = match response.parse(bytes) {
+    // On the stack: no allocation for the headers that stages never look at. Not filled before they
+    // are used: an answer has a few, and the others would be fifty cache lines.
+    let mut slots = [const { MaybeUninit::uninit() }; HEADERS_MAX];
+    let mut response = httparse::Response::new(&mut []);
+    let parser = httparse::ParserConfig::default();
+    let parsed = parser.parse_response_with_uninit_headers(&mut response, bytes, &mut slots);
+    let head_bytes = match parsed {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(error) => return Err(malformed(&error.to_string())),
