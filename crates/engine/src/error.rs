@@ -3,8 +3,6 @@
 use bollard::errors::Error;
 use thiserror::Error as ThisError;
 
-use crate::host::Host;
-
 /// Why there is no engine.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum ConnectError {
@@ -30,8 +28,8 @@ pub enum ConnectError {
         "the container engine at {host} does not answer: {reason}; start it, or set DOCKER_HOST"
     )]
     Silent {
-        /// Where it was looked for.
-        host: Host,
+        /// Where it was looked for: `unix:///path`.
+        host: String,
         /// Why not.
         reason: String,
     },

@@ -82,7 +82,7 @@ impl Engine {
     /// Where no engine answers at the socket, and what to do.
     pub fn connect(host: &Host) -> Result<Engine, ConnectError> {
         let silent = |reason: String| ConnectError::Silent {
-            host: host.clone(),
+            host: host.to_string(),
             reason,
         };
         // One thread, this one: it works only within calls.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab::{Container, Setup, Text};
+use lab::{Setup, Text};
 use model::InvalidKind;
 use rig::{BuildError, BuildSpec, Rig, Status};
 
@@ -54,7 +54,7 @@ impl BuildCache {
     /// The log of the build that [`BuildCache::build`] would now run; none when there is nothing to do.
     pub(crate) fn will_build(&self, setup: &Setup, logs: &Path) -> Option<PathBuf> {
         if let Some(container) = setup.container()
-            && !self.images.contains_key(&key_of_image(container))
+            && !self.images.contains_key(&containers::key(container))
             && containers::is_to_be_made(container)
         {
             return Some(image_log(setup, logs));
@@ -94,7 +94,7 @@ impl BuildCache {
         let Some(container) = setup.container() else {
             return Ok(None);
         };
-        let key = key_of_image(container);
+        let key = containers::key(container);
         if let Some(earlier) = self.images.get(&key) {
             earlier.clone()?;
             return Ok(None);
@@ -157,7 +157,7 @@ impl BuildCache {
         stop: &Stop,
     ) -> Option<String> {
         if let Some(container) = setup.container() {
-            return self.images.get(&key_of_image(container))?.clone().ok();
+            return self.images.get(&containers::key(container))?.clone().ok();
         }
         let command = setup.version.as_ref()?;
         let mut spec = step(setup, command, logs, "version").ok()?;
@@ -205,14 +205,6 @@ fn step(setup: &Setup, command: &[Text], logs: &Path, what: &str) -> Result<Buil
         env,
         log: logs.join(format!("{what}-{}.log", setup.system)),
     })
-}
-
-/// All that decides which image a container has.
-fn key_of_image(container: &Container) -> String {
-    format!(
-        "{} {:?} {:?}",
-        container.image, container.pull, container.build
-    )
 }
 
 fn image_log(setup: &Setup, logs: &Path) -> PathBuf {

@@ -1,9 +1,10 @@
 //! The container engine of this machine, and what the run of a rig has there.
 
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use engine::{ConnectError, Engine, Host, Image, ImageBuild, ImageError};
 use lab::{Container, Pull};
@@ -67,6 +68,25 @@ pub(crate) fn is_to_be_made(container: &Container) -> bool {
     container.build.is_some() || container.pull == Pull::Always || !is_there()
 }
 
+/// The images that containers were found to have, by [`key`]. A name may lead to another image by now:
+/// two revisions of a repository are built under the same one.
+static IMAGES: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+
+/// All that decides which image a container has.
+pub(crate) fn key(container: &Container) -> String {
+    format!(
+        "{} {:?} {:?}",
+        container.image, container.pull, container.build
+    )
+}
+
+/// The image that [`image`] has found for a container, as the engine takes it.
+pub(crate) fn found_image(container: &Container) -> String {
+    let images = IMAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = images.get(&key(container)).cloned();
+    found.unwrap_or_else(|| container.image.clone())
+}
+
 /// The image of a container, built, fetched or looked up. What the engine says goes to `log`.
 pub(crate) fn image(container: &Container, log: &Path, stop: &Stop) -> Result<Image, Invalid> {
     let engine = engine()?;
@@ -87,7 +107,10 @@ pub(crate) fn image(container: &Container, log: &Path, stop: &Stop) -> Result<Im
         image: container.image.clone(),
     };
     let found = found.and_then(|found| found.ok_or_else(missing));
-    found.map_err(invalid_image)
+    let found = found.map_err(invalid_image)?;
+    let mut images = IMAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    images.insert(key(container), found.id.clone());
+    Ok(found)
 }
 
 fn fetch(

@@ -184,7 +184,7 @@ fn spec_of(
         // Its port is no other's, so this name is not either.
         name: format!("{run}-{}-{}", start.name, start.place.address.port()),
         run: run.to_owned(),
-        image: container.image.clone(),
+        image: containers::found_image(container),
         command: start.command,
         env: start.env.into_iter().collect(),
         user: container.user.clone(),

@@ -266,7 +266,8 @@ fn a_container_that_runs_already_is_attached_to() {
     let (id, port) = found.expect("it was found");
     // The container is listed before it listens, and `weigh up` waits for that.
     wait_until("it answers", PATIENCE, || {
-        let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("the proxy accepts");
+        let mut socket =
+            TcpStream::connect(format!("127.0.0.1:{port}")).expect("the proxy accepts");
         let asked = socket.write_all(b"GET / HTTP/1.0\r\n\r\n");
         asked.is_ok() && socket.read(&mut [0]).is_ok_and(|read| read > 0)
     });
