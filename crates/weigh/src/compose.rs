@@ -164,12 +164,14 @@ impl Projects {
         let Some(build) = written.build else {
             return Ok(None);
         };
+        let engine = containers::engine()?;
         let file = self.save(&format!("build-{system}"), &build)?;
         let spec = BuildSpec {
             name: system.to_owned(),
             command: tool.command("weighbridge", &file, &["build"]),
             folder: PathBuf::from("/"),
-            env: Vec::new(),
+            // The engine that starts them, which compose alone might not find.
+            env: vec![("DOCKER_HOST".to_owned(), engine.host().to_string())],
             log: logs.join(format!("build-{system}.log")),
         };
         Ok(Some((spec, vec![build.to_string()])))

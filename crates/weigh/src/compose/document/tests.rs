@@ -156,6 +156,11 @@ fn a_project_has_nothing_that_another_could_have_too() {
       }
     }
     "#);
+}
+
+#[test]
+fn what_is_changed_is_noted_and_limits_are_known_before_the_start() {
+    let written = of(STACK, &loaded("nginx")).expect("it can be started");
     assert_snapshot!(written.notes.join("\n"), @"
     `api`: its `restart` is left away
     `nginx`: its `container_name` is left away
