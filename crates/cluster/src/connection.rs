@@ -112,6 +112,8 @@ impl Connection {
         })?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = Some(READ_TIMEOUT);
+        // Tries are counted here, where a user who wants to stop is heard between them.
+        config.default_retry = false;
         let client = runtime
             .block_on(async { Client::try_from(config) })
             .map_err(|error| nowhere(&error))?;
