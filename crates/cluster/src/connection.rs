@@ -112,8 +112,7 @@ impl Connection {
         })?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = Some(READ_TIMEOUT);
-        // The library would try again by itself, for longer than a user who stops waits, and would not say
-        // which try it was that made an object.
+        // Tries are counted here, where a user who wants to stop is heard between them.
         config.default_retry = false;
         let client = runtime
             .block_on(async { Client::try_from(config) })

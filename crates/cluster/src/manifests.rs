@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::connection::name_of;
 
-/// Kinds that lie in a namespace and give nobody any right: API group, version, kind, plural.
+/// Kinds that lie in a namespace and give no right to an account: API group and version, kind, plural.
 const ALLOWED: &[(&str, &str, &str)] = &[
     ("v1", "Pod", "pods"),
     ("v1", "Service", "services"),

@@ -34,7 +34,7 @@ fn relocate(setup: &mut Setup, found: Elsewhere) {
     setup.pin = None;
     setup.needs.clear();
     setup.replicas = None;
-    // Who asks here asks over the network, once more after whoever started it.
+    // Where it is found it is one of its own, also where several variants find the same.
     setup.is_shared = false;
     if !matches!(setup.ready.probe, Probe::Answers { .. }) {
         setup.ready.probe = Probe::Listening;
