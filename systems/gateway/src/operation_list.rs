@@ -255,7 +255,7 @@ impl OperationList {
         own.or_else(|| clients.get(&None)).cloned()
     }
 
-    /// Whether the text only asks for the schema, where everybody may.
+    /// Whether the text only asks for the schema, where that is open to all.
     fn is_open(&self, text: Option<&str>) -> bool {
         let form = |text: &str| canonical(text, self.tokens_max);
         self.allows_introspection && text.and_then(form).is_some_and(|it| it.is_introspection)

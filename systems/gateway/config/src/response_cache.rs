@@ -83,7 +83,7 @@ pub struct CachedSubgraph {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SubgraphInvalidation {
-    /// Whether anybody may.
+    /// Whether it can be told at all.
     pub enabled: bool,
     /// What they send as the header `authorization`.
     pub shared_key: String,
@@ -119,7 +119,7 @@ impl ResponseCache {
                 .and_then(|it| it.private_id.clone())
                 .or_else(|| all.private_id.clone()),
             shared_key: invalidation
-                // An empty key would let everybody in.
+                // An empty key would let all in.
                 .filter(|it| it.enabled && !it.shared_key.is_empty())
                 .map(|it| it.shared_key.clone()),
         })

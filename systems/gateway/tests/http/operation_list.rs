@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::client::{code, post};
 use crate::gateway::{Gateway, Setup};
@@ -201,25 +201,19 @@ fn a_changed_list_is_read_again_and_a_broken_one_is_not_used() {
         "enabled: true, local",
         "enabled: true, hot_reload: true, local",
     );
-    let gateway = gateway(&planets, &config);
-    let path = gateway.folder.path().join("list.json");
+    let mut gateway = gateway(&planets, &config);
+    let path = gateway.path("list.json");
     let body = by_id("names-2");
     assert_eq!(
         code(&gateway.send(&post(&body))),
         "PERSISTED_QUERY_NOT_IN_LIST"
     );
     std::fs::write(&path, manifest().replace("names-1", "names-2")).unwrap();
-    let mut answer = Value::Null;
-    for _ in 0..100 {
-        answer = gateway.send(&post(&body)).json();
-        if answer["data"].is_object() {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
+    gateway.wait_for("reloaded: files changed");
+    let answer = gateway.send(&post(&body)).json();
     assert_eq!(answer["data"]["locations"][0]["name"], "A");
     std::fs::write(&path, "{").unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(1_200));
+    gateway.wait_for("not reloaded");
     assert_eq!(gateway.send(&post(&body)).json(), answer);
 }
 

@@ -60,7 +60,7 @@ impl Freshness {
     }
 }
 
-/// A time that cannot be read is none: the answer is not kept.
+/// With a time that cannot be read the answer is not kept.
 fn seconds(text: Option<&str>) -> Option<Duration> {
     let text = text?;
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -166,7 +166,7 @@ fn private_answers_are_for_one_client_and_for_none_without_a_name() {
     assert_eq!((told.contains("\"x\""), asked), (true, 0));
     assert_eq!(ask(&cache, ("a", Some("y"), query), me("y")).1, 1);
     for _ in 0..2 {
-        assert_eq!(ask(&cache, ("a", None, query), me("nobody")).1, 1);
+        assert_eq!(ask(&cache, ("a", None, query), me("unknown")).1, 1);
     }
 }
 
