@@ -9,8 +9,8 @@ use load::{Job, LoadError, Measurement};
 use model::{InvalidKind, Shard};
 use rig::Rig;
 
-use crate::compose::Projects;
 use super::company::Company;
+use crate::compose::Projects;
 use crate::progress::Progress;
 use crate::record;
 use crate::stop::Stop;
