@@ -1,6 +1,7 @@
 //! What people install: what is in the archive and in the Debian package.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use e2e::{Run, weigh, weigh_command};
@@ -53,16 +54,7 @@ fn archive_and_package_hold_what_one_needs_and_their_sums_are_right() {
     ] {
         assert!(names.contains(name), "{name}: {names}");
     }
-    let (url, program_in_it) = binstall();
-    let file_name = archive.file_name().expect("a file").to_string_lossy();
-    assert!(
-        url.ends_with(&format!("/{file_name}")),
-        "{url}: {file_name}"
-    );
-    assert!(
-        names.lines().any(|name| name == program_in_it),
-        "{program_in_it}: {names}"
-    );
+    expect_found_by_binstall(&archive, &names);
     // Nothing in it tells who made it, or when.
     let first = fs::read(&archive).expect("it is there");
     dist().exits_with(0);
@@ -115,6 +107,20 @@ fn a_shell_completes_subcommands_and_flags() {
     let found = complete("weigh his", 1);
     assert_eq!(found, "history\n");
     assert!(complete("weigh load --ga", 2).contains("--gate\n"));
+}
+
+/// The archive has the name, and the program in it the place, that `cargo binstall` looks for.
+fn expect_found_by_binstall(archive: &Path, names: &str) {
+    let (url, program_in_it) = binstall();
+    let file_name = archive.file_name().expect("a file").to_string_lossy();
+    assert!(
+        url.ends_with(&format!("/{file_name}")),
+        "{url}: {file_name}"
+    );
+    assert!(
+        names.lines().any(|name| name == program_in_it),
+        "{program_in_it}: {names}"
+    );
 }
 
 /// Where `cargo binstall` looks for the archive of x86-64, and for the program in it.
