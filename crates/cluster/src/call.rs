@@ -55,7 +55,7 @@ pub enum Resource {
     NodeProxy,
 }
 
-/// Every call that this crate makes of itself. What a user's own manifests need is not among them.
+/// Every call that this crate makes.
 pub const NEEDED: &[(Resource, &[Verb])] = &[
     (
         Resource::Jobs,

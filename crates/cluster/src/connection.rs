@@ -20,8 +20,6 @@ const READ_TIMEOUT: Duration = Duration::from_secs(15);
 const AWAY_MOST: Duration = Duration::from_secs(90);
 /// Between two tries.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
-/// Who applies, for server-side apply.
-const FIELD_MANAGER: &str = "weighbridge";
 
 /// Which cluster, and where in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -221,25 +219,6 @@ impl Connection {
             }
             made => made,
         }
-    }
-
-    /// Makes or changes an object of any kind by server-side apply. `path` is that of the object.
-    ///
-    /// # Errors
-    /// When the cluster is away or refuses.
-    pub fn apply(&self, path: &str, object: &Value) -> Result<Value, ClusterError> {
-        let kind = object["kind"].as_str().unwrap_or("object");
-        let what = format!("apply the {kind} `{}`", name_of(object));
-        let path = format!("{path}?fieldManager={FIELD_MANAGER}");
-        let body = object.to_string().into_bytes();
-        let request = || {
-            Request::builder()
-                .method(Method::PATCH)
-                .uri(&path)
-                .header(header::CONTENT_TYPE, "application/apply-patch+yaml")
-                .body(body.clone())
-        };
-        self.json(&what, request, Heed::Stop)
     }
 
     /// Changes members of an object.

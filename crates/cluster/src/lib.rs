@@ -7,7 +7,6 @@
 //! | one owner of all that a run makes, so that nothing is left | [`owner`] |
 //! | pods, Deployments and Services of what is weighed | [`workload`] |
 //! | the Job whose pods send the load | [`generators`] |
-//! | files of a user instead, with what is refused of them | [`manifests`] |
 //! | what has become of pods | [`state`] |
 //! | processor time and memory, by the kubelet | [`kubelet`] |
 //! | what nodes are | [`node`] |
@@ -20,7 +19,6 @@ pub mod connection;
 mod error;
 pub mod generators;
 pub mod kubelet;
-pub mod manifests;
 pub mod node;
 pub mod owner;
 pub mod state;

@@ -223,15 +223,6 @@ impl Round<'_, '_> {
         self.run.connection.create(resource, &object)
     }
 
-    /// Applies an object of a user's own, that lies in this namespace, as a part of it.
-    ///
-    /// # Errors
-    /// When the cluster does not let it.
-    pub fn apply(&self, path: &str, object: Value) -> Result<Value, ClusterError> {
-        let object = self.run.adopted(object, &self.owner, Some(self.number));
-        self.run.connection.apply(path, &object)
-    }
-
     /// The selector of all that belongs to it.
     #[must_use]
     pub fn selector(&self) -> String {
