@@ -230,11 +230,6 @@ fn a_service_that_does_not_come_up_is_a_row_that_names_it() {
             &["`stack/api` is unhealthy"],
         ),
         (
-            "weighbridge-e2e-compose\n  build: {context: .}",
-            "no-such-image",
-            &["no-such-image"],
-        ),
-        (
             "container_name: front",
             "network_mode: host",
             &["`network_mode: host`", "remove it"],
