@@ -60,6 +60,12 @@ pub(crate) fn of(
     })
 }
 
+/// What is said of a text that needs an address.
+const ADDRESS: (&str, &str) = (
+    "containers cannot reach this address",
+    "services reach each other by their names, in a network of their own; make the other system a service of the compose file",
+);
+
 struct Filling<'a> {
     system: &'a str,
     scope: &'a Scope<'a>,
@@ -68,18 +74,8 @@ struct Filling<'a> {
 impl Filling<'_> {
     /// A text without addresses; `None` where it holds one.
     fn text(&self, written: &At<Verbatim<Template>>, reading: &mut Reading<'_>) -> Option<String> {
-        let text = self
-            .scope
-            .text(self.system, &written.value.0, written.place, reading);
-        if text.systems().next().is_some() || text.has_instance() {
-            reading.findings.add(
-                Finding::new(written.place, "containers cannot reach this address").help(
-                    "services reach each other by their names, in a network of their own; make the other system a service of the compose file",
-                ),
-            );
-            return None;
-        }
-        Some(text.to_string())
+        let scope = self.scope;
+        scope.text_without_addresses(self.system, written, ADDRESS, reading)
     }
 
     /// As [`Filling::text`]; `None` also for an empty one, as what was wrong before is.

@@ -145,6 +145,12 @@ fn is_user(text: &str) -> bool {
     parts.all(|part| !part.is_empty() && part.chars().all(is_plain))
 }
 
+/// What is said of a text that needs an address.
+const ADDRESS: (&str, &str) = (
+    "this needs an address, which is not known yet",
+    "addresses are known only while systems run: to `command` and `env`",
+);
+
 struct Filling<'a> {
     system: &'a str,
     scope: &'a Scope<'a>,
@@ -154,20 +160,8 @@ impl Filling<'_> {
     /// A text that holds no address; `None` where it does, or where it is empty, as what was wrong
     /// before is.
     fn text(&self, written: &At<Verbatim<Template>>, reading: &mut Reading<'_>) -> Option<String> {
-        let text = self
-            .scope
-            .text(self.system, &written.value.0, written.place, reading);
-        if text.systems().next().is_some() || text.has_instance() {
-            reading.findings.add(
-                Finding::new(
-                    written.place,
-                    "this needs an address, which is not known yet",
-                )
-                .help("addresses are known only while systems run: to `command` and `env`"),
-            );
-            return None;
-        }
-        let text = text.to_string();
+        let scope = self.scope;
+        let text = scope.text_without_addresses(self.system, written, ADDRESS, reading)?;
         (!text.is_empty()).then_some(text)
     }
 

@@ -44,6 +44,12 @@ pub(crate) fn of(
     }
 }
 
+/// What is said of a text that needs an address.
+const ADDRESS: (&str, &str) = (
+    "this needs an address that `weigh` gives out",
+    "a system that runs already has its own address; write it down, or take a setting",
+);
+
 struct Filling<'a> {
     system: &'a str,
     scope: &'a Scope<'a>,
@@ -53,17 +59,8 @@ impl Filling<'_> {
     /// A text that holds no address; `None` where it does, or where it is empty, as what was wrong
     /// before is.
     fn text(&self, written: &At<Verbatim<Template>>, reading: &mut Reading<'_>) -> Option<String> {
-        let text = self
-            .scope
-            .text(self.system, &written.value.0, written.place, reading);
-        if text.systems().next().is_some() || text.has_instance() {
-            reading.findings.add(
-                Finding::new(written.place, "this needs an address that `weigh` gives out")
-                    .help("a system that runs already has its own address; write it down, or take a setting"),
-            );
-            return None;
-        }
-        let text = text.to_string();
+        let scope = self.scope;
+        let text = scope.text_without_addresses(self.system, written, ADDRESS, reading)?;
         (!text.is_empty()).then_some(text)
     }
 

@@ -67,6 +67,25 @@ impl<'a> Scope<'a> {
         filling.text(Some(system), template, place)
     }
 
+    /// A text of a system that holds no address; `None` where it does, which is reported with these
+    /// words: what is wrong, and what to do.
+    pub(crate) fn text_without_addresses(
+        &self,
+        system: &str,
+        written: &At<Verbatim<Template>>,
+        (wrong, help): (&str, &str),
+        reading: &mut Reading<'_>,
+    ) -> Option<String> {
+        let text = self.text(system, &written.value.0, written.place, reading);
+        if text.systems().next().is_some() || text.has_instance() {
+            reading
+                .findings
+                .add(Finding::new(written.place, wrong).help(help));
+            return None;
+        }
+        Some(text.to_string())
+    }
+
     /// A template that belongs to no system, filled in. `also` are words that the caller knows.
     pub(crate) fn lab_text(
         &self,
