@@ -6,7 +6,7 @@ use model::{Gate, Rate, Until};
 
 use crate::formats::{
     Format, HeaderName, HeaderValue, Method, Misspelling, Name, Pattern, Pointer, RequestPath,
-    SettingPath, Title, UrlPath, VariableName,
+    ServiceName, SettingPath, Title, UrlPath, VariableName,
 };
 use crate::level::Level;
 use crate::quantities::{Bytes, Cores, Limit, LongerThanZero, Numbers, PositiveRate};
@@ -31,6 +31,7 @@ const READERS: &[(&str, Check)] = &[
     reader::<HeaderName>(),
     reader::<HeaderValue>(),
     reader::<Name>(),
+    reader::<ServiceName>(),
     reader::<SettingPath>(),
     reader::<Title>(),
     reader::<VariableName>(),
