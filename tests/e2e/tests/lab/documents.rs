@@ -12,7 +12,7 @@ use e2e::{Server, weigh};
 use crate::pr::Repository;
 
 /// What the beginning of a command that does not run here is, and why it does not.
-const ELSEWHERE: [(&str, &str); 13] = [
+const ELSEWHERE: [(&str, &str); 18] = [
     (
         "weigh init --compose",
         "it needs compose; lab::compose has tests of it",
@@ -29,6 +29,20 @@ const ELSEWHERE: [(&str, &str); 13] = [
     (
         "weigh lab containers.yaml",
         "it needs an engine; lab::containers runs it as printed",
+    ),
+    (
+        "weigh lab delay.yaml --on kubernetes",
+        "it needs a cluster; systems::kubernetes runs such a lab",
+    ),
+    (
+        "target/release/weigh lab ratelimiter/kubernetes",
+        "it needs a cluster",
+    ),
+    ("kubectl ", "it needs a cluster"),
+    ("cargo xtask cluster", "it starts a cluster"),
+    (
+        "cargo build --release -p weigh -p ratelimiter",
+        "it builds what the images of the cluster are made of",
     ),
     ("make ", "it sets the machine up and runs these tests"),
     ("./setup ", "it sets the machine up"),
