@@ -232,22 +232,36 @@ pub(super) fn wait_ready(
     probe: &mut dyn FnMut() -> Result<(), String>,
     stop: &Stop,
 ) -> Result<(), Invalid> {
+    let overdue = |reason: String| {
+        let url = setup.elsewhere().map(|it| it.authority.as_str());
+        format!(
+            "`{}` does not answer at {}: {reason}; it is not started here, so start it first",
+            setup.system,
+            url.unwrap_or_default()
+        )
+    };
+    wait_until_it_answers((setup.ready.within, stop), probe, || Ok(()), overdue)
+}
+
+/// Waits for at most so long until a probe succeeds, or the user stops. `look` says what makes waiting
+/// vain, `overdue` what is told of a probe that has not succeeded in time, with its last reason.
+pub(super) fn wait_until_it_answers(
+    (within, stop): (Duration, &Stop),
+    probe: &mut dyn FnMut() -> Result<(), String>,
+    look: impl Fn() -> Result<(), Invalid>,
+    overdue: impl Fn(String) -> String,
+) -> Result<(), Invalid> {
     let began = instant();
     loop {
         let Err(reason) = probe() else {
             return Ok(());
         };
+        look()?;
         if stop.is_asked() {
             return Err(Invalid::interrupted());
         }
-        if instant().duration_since(began) >= setup.ready.within {
-            let url = setup.elsewhere().map(|it| it.authority.as_str());
-            let reason = format!(
-                "`{}` does not answer at {}: {reason}; it is not started here, so start it first",
-                setup.system,
-                url.unwrap_or_default()
-            );
-            return Err(Invalid::new(InvalidKind::NotReady, reason));
+        if instant().duration_since(began) >= within {
+            return Err(Invalid::new(InvalidKind::NotReady, overdue(reason)));
         }
         thread::park_timeout(PAUSE);
     }

@@ -14,7 +14,7 @@ use model::InvalidKind;
 use report::recording::{LimitsText, SystemRecord};
 use rig::{Attached, Rig, State, SystemSpec, Usage};
 
-use super::{GRACE, Invalid, instances, invalid_spawn, last_words};
+use super::{GRACE, Invalid, instances, invalid_spawn, last_words, process};
 use crate::compose::{Entrance, Labels, OF_OTHERS, Planned, Projects, Tool, Written, shown};
 use crate::containers;
 use crate::environment::instant;
@@ -465,27 +465,16 @@ impl Service {
         probe: &mut dyn FnMut() -> Result<(), String>,
         stop: &Stop,
     ) -> Result<(), Invalid> {
-        let began = instant();
-        loop {
-            let Err(reason) = probe() else {
-                return Ok(());
-            };
-            self.check_project()?;
-            if stop.is_asked() {
-                return Err(Invalid::interrupted());
-            }
-            if instant().duration_since(began) >= setup.ready.within {
-                let words = self.containers.first();
-                let words =
-                    words.map_or_else(String::new, |it| self.project.last_words(&it.member));
-                let reason = format!(
-                    "`{}` was not ready within {:?}: {reason}{words}",
-                    self.name, setup.ready.within
-                );
-                return Err(Invalid::new(InvalidKind::NotReady, reason));
-            }
-            thread::park_timeout(PAUSE);
-        }
+        let within = setup.ready.within;
+        let overdue = |reason: String| {
+            let words = self.containers.first();
+            let words = words.map_or_else(String::new, |it| self.project.last_words(&it.member));
+            format!(
+                "`{}` was not ready within {within:?}: {reason}{words}",
+                self.name
+            )
+        };
+        process::wait_until_it_answers((within, stop), probe, || self.check_project(), overdue)
     }
 
     /// The recording's lines about it. `system` is the record of the system that it is a service of.
