@@ -73,6 +73,10 @@ pub(crate) enum GenerationError {
     Manifest(#[from] ManifestError),
     #[error(transparent)]
     Tls(#[from] TlsError),
+    #[error(
+        "no connection to the Redis of `response_cache`, which is `required_to_start`: start it, or set `required_to_start: false` to serve without what is kept"
+    )]
+    NoRedis,
     #[error("`{key}` names the subgraph `{name}`, which the supergraph does not have")]
     UnknownSubgraph { key: &'static str, name: String },
 }

@@ -72,10 +72,10 @@ pub(crate) async fn answer(generation: &Generation, parts: Parts, body: Incoming
             return refusal(StatusCode::BAD_REQUEST, &told);
         }
     };
-    carry_out(answers, &list, key)
+    carry_out(answers, &list, key).await
 }
 
-fn carry_out(answers: &AnswerCache, list: &[Stale], key: &[u8]) -> Reply {
+async fn carry_out(answers: &AnswerCache, list: &[Stale], key: &[u8]) -> Reply {
     let digest = |key: &[u8]| Sha256::digest(key);
     // Digests, so that the time of a comparison tells nothing of the key.
     let may = |stale: &Stale| {
@@ -87,7 +87,11 @@ fn carry_out(answers: &AnswerCache, list: &[Stale], key: &[u8]) -> Reply {
     }
     for stale in list {
         let (subgraph, of) = stale.parts();
-        answers.invalidate(subgraph, of);
+        if let Err(error) = answers.invalidate(subgraph, of).await {
+            log::error!("an invalidation is not carried out: {error}");
+            let told = "Redis did not take the invalidation; send the list again";
+            return refusal(StatusCode::SERVICE_UNAVAILABLE, told);
+        }
     }
     let body = json!({ "count": list.len() }).to_string();
     reply::with_body(StatusCode::ACCEPTED, reply::JSON, body)

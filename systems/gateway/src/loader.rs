@@ -51,19 +51,27 @@ impl Loader {
         self.remotes.ask_all(&self.client, &config).await;
         let generation = self.build(&config)?;
         token_keys::prefetch(&self.client, generation.extensions.token_keys()).await;
+        if let Some(answers) = generation.extensions.answers()
+            && !answers.required(token_keys::WAIT_MAX).await
+        {
+            return Err(GenerationError::NoRedis);
+        }
         Ok(generation)
     }
 
     /// Builds a generation of a configuration and what is known of its services.
     pub(crate) fn build(&self, config: &Arc<Config>) -> Result<Arc<Generation>, GenerationError> {
-        Generation::build(
+        let generation = Generation::build(
             config,
             &self.sources,
             &self.environment,
             &self.remotes,
             &self.keys,
-        )
-        .map(Arc::new)
+        )?;
+        if let Some(answers) = generation.extensions.answers() {
+            answers.connect();
+        }
+        Ok(Arc::new(generation))
     }
 
     /// Whether a service was asked and did not answer.

@@ -270,6 +270,8 @@ pub(crate) struct Answers {
     pub(crate) stats: CacheStats,
     /// Answers and entities that were there and that were not, by the name of the subgraph.
     pub(crate) subgraphs: Vec<(String, u64, u64)>,
+    /// What a Redis could not be asked for, or given, in time.
+    pub(crate) failures: u64,
 }
 
 /// The caches that all workers share.

@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use gateway_extensions::TokenKeys;
 use gateway_upstream::Client;
 
-/// Longest time that a start or a reload waits for keys.
-const WAIT_MAX: Duration = Duration::from_secs(3);
+/// Longest time that a start or a reload waits for keys, and for a Redis that is required.
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(3);
 /// Time between two tries while there is no key at all: the gateway is not ready until then.
 const RETRY: Duration = Duration::from_secs(1);
 

@@ -304,6 +304,7 @@ fn answers(generation: &Generation) -> Option<Answers> {
         subgraphs: counts
             .map(|(name, hits, misses)| (name.to_owned(), hits, misses))
             .collect(),
+        failures: answers.failures(),
     })
 }
 

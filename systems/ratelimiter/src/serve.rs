@@ -86,7 +86,7 @@ fn start(
     let connections = Arc::clone(table);
     let prepare = async move || {
         if let Store::Redis(store) = &gate.store {
-            tokio::spawn(store.clone().keep_connected());
+            store.connect();
             // Without Redis the policy answers.
             store.ready(FIRST_CONNECT_TIMEOUT).await;
         }

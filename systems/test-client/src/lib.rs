@@ -12,10 +12,12 @@ mod client;
 mod connection;
 pub mod node;
 mod process;
+mod redis;
 
 pub use client::{Client, JSON};
 pub use connection::{Connection, Request, Response, get, post_json};
 pub use process::Process;
+pub use redis::Redis;
 
 /// The clock of tests that claim something about time.
 #[must_use]

@@ -3,7 +3,7 @@
 use http::HeaderValue;
 use yaml_with_places::{Finding, Findings, Node};
 
-use crate::persisted_queries;
+use crate::{persisted_queries, response_cache};
 use crate::written::Written;
 use crate::{Condition, Config, CorsPolicy, Stage};
 
@@ -49,6 +49,7 @@ pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
     check_conditions(config, &mut report);
     check_keys(config, &mut report);
     persisted_queries::check(config, &mut report);
+    response_cache::check(config, &mut report);
     if config.demand_control.enabled && !config.remote_schemas.is_empty() {
         report(
             &["demand_control", "enabled"],

@@ -90,7 +90,7 @@ pub use remote_schemas::{
     ConfiguredHeader, Customization, FieldNameChange, NameChange, RemoteSchema,
 };
 pub use response_cache::{
-    CachedSubgraph, CachedSubgraphs, EffectiveCaching, InvalidationEndpoint, ResponseCache,
+    AnswersInRedis, CachedSubgraph, CachedSubgraphs, EffectiveCaching, InvalidationEndpoint, ResponseCache,
     ResponseCacheInMemory, SubgraphInvalidation,
 };
 pub use response_headers::{Merge, ResponseRule};
@@ -110,7 +110,7 @@ pub use survey::{Survey, Told, survey};
 pub use tls::{ClientAuthentication, ClientTls, Pem, ServerTls, SubgraphTls, Tls};
 pub use written::{
     BodyPath, ByteSize, ClaimPath, Endpoint, GraphqlPath, KeySource, Listen, Method, Origin,
-    PathStep, PlainPath, RestPath, RestSegment, TemplateJson, TemplateText, Written,
+    PathStep, PlainPath, RedisAddress, RestPath, RestSegment, TemplateJson, TemplateText, Written,
 };
 pub use yaml_with_places::{Mistake, Mistakes};
 

@@ -50,7 +50,12 @@ const NO_CONNECTORS: &str = "a supergraph with connectors is refused";
 const OWN_PLANNER: &str = "the planner is another one";
 const OWN_LOG: &str = "the log is set by `--log`";
 const OWN_ANSWERS: &str =
-    "each process keeps answers in its own memory; tell each of them what is out of date";
+    "answers are in Redis where `response_cache.subgraph.all.redis` says so: move it there";
+const ONE_CONNECTION: &str = "there is one connection to each Redis";
+const NO_REDIS_TLS: &str = "Redis is not spoken to with TLS, and answers would travel in the clear: remove it, or name a tunnel on this machine in `urls`";
+const NO_MAINTENANCE: &str = "nothing is searched for in Redis to be deleted";
+const NO_LONGER: &str = "an answer is kept no longer for being asked for";
+const REDIS_METRICS: &str = "metrics are those of the README";
 const RESOLVER: &str = "the system's resolver decides";
 
 /// The first that fits counts.
@@ -338,8 +343,16 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "response_cache/invalidation/scan_count",
         "an invalidation takes no time",
     ),
-    idle("response_cache/subgraph/all/redis", OWN_ANSWERS),
-    idle("response_cache/subgraph/subgraphs/*/redis", OWN_ANSWERS),
+    refused("response_cache/subgraph/all/redis/tls", On::Filled, NO_REDIS_TLS),
+    idle("response_cache/subgraph/all/redis/pool_size", ONE_CONNECTION),
+    idle("response_cache/subgraph/all/redis/metrics_interval", REDIS_METRICS),
+    idle("response_cache/subgraph/all/redis/maintenance_timeout", NO_MAINTENANCE),
+    idle("response_cache/subgraph/all/redis/reset_ttl", NO_LONGER),
+    refused("response_cache/subgraph/subgraphs/*/redis/tls", On::Filled, NO_REDIS_TLS),
+    idle("response_cache/subgraph/subgraphs/*/redis/pool_size", ONE_CONNECTION),
+    idle("response_cache/subgraph/subgraphs/*/redis/metrics_interval", REDIS_METRICS),
+    idle("response_cache/subgraph/subgraphs/*/redis/maintenance_timeout", NO_MAINTENANCE),
+    idle("response_cache/subgraph/subgraphs/*/redis/reset_ttl", NO_LONGER),
     idle("response_cache/redis", OWN_ANSWERS),
     idle("response_cache/connector", NO_CONNECTORS),
     // Of version 0, which the original refuses, too.

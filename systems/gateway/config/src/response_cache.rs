@@ -1,4 +1,4 @@
-//! `response_cache`: answers of subgraphs that are kept.
+//! `response_cache`: answers of subgraphs that are kept, in memory or in Redis.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -7,10 +7,12 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::written::{ByteSize, Listen, PlainPath, Written};
+use crate::Config;
+use crate::agreement::Report;
+use crate::written::{ByteSize, Listen, PlainPath, RedisAddress, Written};
 
-/// Answers of subgraphs that are kept in the memory of this process, as long as their `Cache-Control`
-/// allows it. Entities are kept one by one.
+/// Answers of subgraphs that are kept as long as their `Cache-Control` allows it, in the memory of this
+/// process or in a Redis that processes share. Entities are kept one by one.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResponseCache {
@@ -77,6 +79,50 @@ pub struct CachedSubgraph {
     pub private_id: Option<String>,
     /// Who may tell that they are out of date.
     pub invalidation: Option<SubgraphInvalidation>,
+    /// Where they are kept. Without it, in the memory of this process.
+    pub redis: Option<AnswersInRedis>,
+}
+
+/// A Redis in which answers are kept, for all processes that name it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AnswersInRedis {
+    /// Its address, `redis://HOST:PORT/DATABASE`: one, as clusters are not followed.
+    pub urls: Vec<Written<RedisAddress>>,
+    /// Instead of the one in the address.
+    pub username: Option<String>,
+    /// Instead of the one in the address.
+    pub password: Option<String>,
+    /// How long a request waits for it.
+    #[serde(default = "fetch_timeout")]
+    pub fetch_timeout: Written<Duration>,
+    /// How long it may take to keep an answer, for which no request waits.
+    #[serde(default = "insert_timeout")]
+    pub insert_timeout: Written<Duration>,
+    /// How long an invalidation may take.
+    #[serde(default = "invalidate_timeout")]
+    pub invalidate_timeout: Written<Duration>,
+    /// Instead of `fetch_timeout` and `insert_timeout`, as in the cache of entities of version 1.
+    pub timeout: Option<Written<Duration>>,
+    /// How long an answer is kept at most.
+    pub ttl: Option<Written<Duration>>,
+    /// What its keys begin with.
+    pub namespace: Option<String>,
+    /// Whether the gateway does not start without it.
+    #[serde(default)]
+    pub required_to_start: bool,
+}
+
+fn fetch_timeout() -> Written<Duration> {
+    Written(Duration::from_millis(150))
+}
+
+fn insert_timeout() -> Written<Duration> {
+    Written(Duration::from_millis(500))
+}
+
+fn invalidate_timeout() -> Written<Duration> {
+    Written(Duration::from_secs(1))
 }
 
 /// Who may tell that answers are out of date.
@@ -98,6 +144,8 @@ pub struct EffectiveCaching {
     pub private_id: Option<String>,
     /// What who tells that answers are out of date has to send.
     pub shared_key: Option<String>,
+    /// Where they are kept, if not in memory.
+    pub redis: Option<AnswersInRedis>,
 }
 
 impl ResponseCache {
@@ -122,6 +170,30 @@ impl ResponseCache {
                 // An empty key would let all in.
                 .filter(|it| it.enabled && !it.shared_key.is_empty())
                 .map(|it| it.shared_key.clone()),
+            redis: own
+                .and_then(|it| it.redis.clone())
+                .or_else(|| all.redis.clone()),
         })
+    }
+}
+
+/// Reports lists of addresses that are not one address.
+pub(crate) fn check(config: &Config, report: &mut Report<'_>) {
+    let caching = &config.response_cache.subgraph;
+    let mut check = |path: &[&str], redis: Option<&AnswersInRedis>| {
+        if let Some(count) = redis.map(|it| it.urls.len()).filter(|count| *count != 1) {
+            let told = format!(
+                "expected one address, found {count}: clusters are not followed; name one Redis, or a proxy before them"
+            );
+            report(&[path, &["redis", "urls"]].concat(), told);
+        }
+    };
+    check(
+        &["response_cache", "subgraph", "all"],
+        caching.all.redis.as_ref(),
+    );
+    for (name, own) in &caching.subgraphs {
+        let path = ["response_cache", "subgraph", "subgraphs", name];
+        check(&path, own.redis.as_ref());
     }
 }

@@ -26,7 +26,7 @@ mod path;
 mod rest_path;
 mod template_text;
 
-pub use address::{Endpoint, KeySource, Listen, Origin};
+pub use address::{Endpoint, KeySource, Listen, Origin, RedisAddress};
 pub use amount::ByteSize;
 pub use claim_path::ClaimPath;
 pub use path::{BodyPath, GraphqlPath, PathStep, PlainPath};

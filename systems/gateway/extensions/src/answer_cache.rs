@@ -1,4 +1,5 @@
-//! Answers of subgraphs that are kept, shared by all workers of a generation.
+//! Answers of subgraphs that are kept: in memory, shared by all workers of a generation, or in a Redis
+//! that processes share.
 //!
 //! The key of an answer holds all that was sent: address, headers and body; entities have keys of their
 //! own, so that a request asks only for those that are not there. It also holds the number of the last
@@ -17,13 +18,16 @@ use gateway_config::{EffectiveCaching, ResponseCache};
 use gateway_upstream::Reply;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use operation_cache::{Bounds, CacheStats, Keep, Key, OperationCache};
+use redis_link::LinkError;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 mod control;
+mod shelf;
 
 use control::{Freshness, Scope};
+use shelf::{Shelf, Stamps};
 
 /// Types whose invalidations are remembered separately. Beyond it, those of a type count for its whole
 /// subgraph.
@@ -34,6 +38,8 @@ const TYPES_MAX: usize = 10_000;
 pub struct AnswerCache {
     kept: OperationCache<Arc<Answer>>,
     subgraphs: BTreeMap<String, Cached>,
+    /// One for each Redis.
+    shelves: Vec<Arc<Shelf>>,
     invalidated: RwLock<Invalidated>,
 }
 
@@ -41,6 +47,8 @@ pub struct AnswerCache {
 #[derive(Debug)]
 struct Cached {
     rules: EffectiveCaching,
+    /// Where its answers are, if not in memory.
+    shelf: Option<Arc<Shelf>>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -92,12 +100,34 @@ pub(crate) struct Keys {
 struct Pair {
     public: String,
     private: Option<String>,
+    /// The type whose invalidations concern the answer.
+    of: String,
+    /// What a shelf needs to keep the answer; nothing in memory, and where the shelf cannot be asked.
+    stamps: Option<Stamps>,
 }
 
 /// Entities of which some are there.
 pub(crate) struct Partial {
     keys: Keys,
     found: Vec<Option<Arc<Answer>>>,
+}
+
+impl Answer {
+    fn entity(text: &RawValue) -> Self {
+        Self {
+            headers: HeaderMap::new(),
+            body: Bytes::copy_from_slice(text.get().as_bytes()),
+        }
+    }
+
+    /// What it takes, roughly.
+    fn bytes(&self) -> usize {
+        let headers = self.headers.iter();
+        let headers: usize = headers
+            .map(|(name, value)| name.as_str().len() + value.len() + 64)
+            .sum();
+        size_of::<Self>() + self.body.len() + headers
+    }
 }
 
 type Members<'a> = BTreeMap<&'a str, &'a RawValue>;
@@ -139,26 +169,71 @@ struct Entities<'a> {
 }
 
 impl AnswerCache {
-    /// An empty cache for these subgraphs; nothing where no answers are kept.
-    #[must_use]
-    pub fn new<'a>(config: &ResponseCache, names: impl Iterator<Item = &'a str>) -> Option<Self> {
-        let subgraphs = names.filter_map(|name| {
+    /// A cache for these subgraphs, empty or connected to nothing yet; nothing where no answers are
+    /// kept.
+    ///
+    /// # Errors
+    /// The address of a Redis makes no sense.
+    pub fn new<'a>(
+        config: &ResponseCache,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Result<Option<Self>, LinkError> {
+        let mut shelves: Vec<Arc<Shelf>> = Vec::new();
+        let mut subgraphs = BTreeMap::new();
+        for name in names {
+            let Some(rules) = config.of_subgraph(name) else {
+                continue;
+            };
+            let shelf = match &rules.redis {
+                None => None,
+                Some(redis) => Some(shelf::of(redis, &mut shelves)?),
+            };
             let cached = Cached {
-                rules: config.of_subgraph(name)?,
+                rules,
+                shelf,
                 hits: AtomicU64::new(0),
                 misses: AtomicU64::new(0),
             };
-            Some((name.to_owned(), cached))
-        });
-        let subgraphs: BTreeMap<_, _> = subgraphs.collect();
-        (!subgraphs.is_empty()).then(|| Self {
+            subgraphs.insert(name.to_owned(), cached);
+        }
+        Ok((!subgraphs.is_empty()).then(|| Self {
             kept: OperationCache::new(Bounds {
                 entries: config.in_memory.limit.get(),
                 bytes: config.in_memory.max_bytes.0.0,
             }),
             subgraphs,
+            shelves,
             invalidated: RwLock::default(),
-        })
+        }))
+    }
+
+    /// Connects to each Redis, in the background and again whenever a connection is lost.
+    pub fn connect(&self) {
+        for shelf in &self.shelves {
+            shelf.connect();
+        }
+    }
+
+    /// Waits for the connections without which the gateway must not start, not longer than `patience`;
+    /// returns whether they are there.
+    pub async fn required(&self, patience: Duration) -> bool {
+        let began = tokio::time::Instant::now();
+        for shelf in self.shelves.iter().filter(|it| it.is_required()) {
+            if !shelf.ready(patience.saturating_sub(began.elapsed())).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Lookups and answers that a Redis could not be asked for, or given, in time.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.shelves.iter().map(|it| it.failures()).sum()
+    }
+
+    fn shelf(&self, subgraph: &str) -> Option<&Shelf> {
+        self.subgraphs.get(subgraph)?.shelf.as_deref()
     }
 
     /// Whether answers of this subgraph are kept.
@@ -178,7 +253,20 @@ impl AnswerCache {
     }
 
     /// From now on the answers of a subgraph, or its entities of one type, are not found.
-    pub fn invalidate(&self, subgraph: &str, of: Option<&str>) {
+    ///
+    /// # Errors
+    /// The answers are in a Redis that did not say in time that it knows. It may know all the same.
+    pub async fn invalidate(&self, subgraph: &str, of: Option<&str>) -> Result<(), LinkError> {
+        match self.shelf(subgraph) {
+            Some(shelf) => shelf.invalidate(subgraph, of).await,
+            None => {
+                self.invalidate_here(subgraph, of);
+                Ok(())
+            }
+        }
+    }
+
+    fn invalidate_here(&self, subgraph: &str, of: Option<&str>) {
         let invalidated = &mut *self
             .invalidated
             .write()
@@ -211,7 +299,7 @@ impl AnswerCache {
     }
 
     /// Looks for the answer to a query.
-    pub(crate) fn look(&self, question: &Question<'_>) -> Looked {
+    pub(crate) async fn look(&self, question: &Question<'_>) -> Looked {
         let asked = Asked::read(question.body);
         let representations = asked.as_ref().and_then(|asked| {
             let list = asked.variables.get("representations")?;
@@ -219,18 +307,20 @@ impl AnswerCache {
         });
         match (asked, representations) {
             (Some(asked), Some(list)) if !list.is_empty() => {
-                self.look_for_entities(question, &asked, &list)
+                self.look_for_entities(question, &asked, &list).await
             }
-            _ => self.look_for_whole(question),
+            _ => self.look_for_whole(question).await,
         }
     }
 
-    fn look_for_whole(&self, question: &Question<'_>) -> Looked {
+    async fn look_for_whole(&self, question: &Question<'_>) -> Looked {
         // Root fields of any kind: what concerns `Query` concerns them.
         let mut digest = self.digest(question, "Query");
         digest.update(question.body);
-        let keys = pair(digest, question.client.as_deref());
-        let found = self.find(&keys);
+        let mut keys = [pair(digest, "Query", question.client.as_deref())];
+        let found = self.find(question.subgraph, &mut keys).await.pop();
+        let found = found.expect("one answer was looked for");
+        let [keys] = keys;
         self.count(question.subgraph, usize::from(found.is_some()), 1);
         match found {
             Some(answer) => Looked::Whole(Reply::new(
@@ -246,7 +336,7 @@ impl AnswerCache {
         }
     }
 
-    fn look_for_entities(
+    async fn look_for_entities(
         &self,
         question: &Question<'_>,
         asked: &Asked<'_>,
@@ -257,11 +347,10 @@ impl AnswerCache {
             own: None,
             entities: Vec::with_capacity(list.len()),
         };
-        let mut found = Vec::with_capacity(list.len());
         for one in list {
             let typename = serde_json::from_str::<Representation<'_>>(one.get());
             let Ok(Representation { typename }) = typename else {
-                return self.look_for_whole(question);
+                return self.look_for_whole(question).await;
             };
             let mut digest = self.digest(question, typename);
             for (name, value) in &asked.rest {
@@ -275,10 +364,10 @@ impl AnswerCache {
                 }
             }
             digest.update(one.get());
-            let pair = pair(digest, question.client.as_deref());
-            found.push(self.find(&pair));
+            let pair = pair(digest, typename, question.client.as_deref());
             keys.entities.push(pair);
         }
+        let found = self.find(question.subgraph, &mut keys.entities).await;
         let hits = found.iter().flatten().count();
         self.count(question.subgraph, hits, list.len());
         if hits == 0 {
@@ -306,7 +395,8 @@ impl AnswerCache {
         if let Some(pair) = &keys.own {
             let headers = reply.headers();
             let body = Bytes::copy_from_slice(&reply.body);
-            self.put(pair, &freshness, Answer { headers, body });
+            let answer = Answer { headers, body };
+            self.put(&keys.subgraph, &freshness, [(pair, answer)].into_iter());
             return;
         }
         let Ok(Entities { entities }) = serde_json::from_str(data.get()) else {
@@ -315,13 +405,9 @@ impl AnswerCache {
         if entities.len() != keys.entities.len() {
             return;
         }
-        for (pair, entity) in keys.entities.iter().zip(entities) {
-            let answer = Answer {
-                headers: HeaderMap::new(),
-                body: Bytes::copy_from_slice(entity.get().as_bytes()),
-            };
-            self.put(pair, &freshness, answer);
-        }
+        let entities = entities.iter().map(|it| Answer::entity(it));
+        let parts = keys.entities.iter().zip(entities);
+        self.put(&keys.subgraph, &freshness, parts);
     }
 
     /// Puts entities that are there and those of an answer together; nothing when the answer has errors
@@ -344,13 +430,9 @@ impl AnswerCache {
             return None;
         }
         if let Some((freshness, _)) = self.keepable(&partial.keys, reply) {
-            for (pair, entity) in missing.iter().zip(&entities.entities) {
-                let answer = Answer {
-                    headers: HeaderMap::new(),
-                    body: Bytes::copy_from_slice(entity.get().as_bytes()),
-                };
-                self.put(pair, &freshness, answer);
-            }
+            let entities = entities.entities.iter().map(|it| Answer::entity(it));
+            let parts = missing.iter().copied().zip(entities);
+            self.put(&partial.keys.subgraph, &freshness, parts);
         }
         let mut headers = reply.headers();
         headers.remove(header::CONTENT_LENGTH);
@@ -375,28 +457,44 @@ impl AnswerCache {
         Some((freshness, data))
     }
 
-    fn put(&self, pair: &Pair, freshness: &Freshness, answer: Answer) {
-        let key = match freshness.scope {
-            Scope::Public => Some(&pair.public),
-            Scope::Private => pair.private.as_ref(),
-        };
-        let Some(key) = key else {
-            return;
-        };
-        let headers = answer.headers.iter();
-        let headers: usize = headers
-            .map(|(name, value)| name.as_str().len() + value.len() + 64)
-            .sum();
-        let bytes = size_of::<Answer>() + answer.body.len() + headers;
-        let time = freshness.time;
-        self.kept.get_or_make(Key::new(key, None), || {
-            (Arc::new(answer), Keep::For { bytes, time })
+    /// Keeps parts of an answer, each under the key for those who may see it.
+    fn put<'a>(
+        &self,
+        subgraph: &str,
+        freshness: &Freshness,
+        parts: impl Iterator<Item = (&'a Pair, Answer)>,
+    ) {
+        let parts = parts.filter_map(|(pair, answer)| {
+            let key = match freshness.scope {
+                Scope::Public => Some(&pair.public),
+                Scope::Private => pair.private.as_ref(),
+            };
+            Some((key?, pair.stamps, answer))
         });
+        if let Some(shelf) = self.shelf(subgraph) {
+            let stamped = parts.filter_map(|(key, stamps, answer)| Some((key, stamps?, answer)));
+            shelf.put(stamped, freshness.time);
+            return;
+        }
+        for (key, _, answer) in parts {
+            let bytes = answer.bytes();
+            let time = freshness.time;
+            self.kept.get_or_make(Key::new(key, None), || {
+                (Arc::new(answer), Keep::For { bytes, time })
+            });
+        }
     }
 
-    fn find(&self, pair: &Pair) -> Option<Arc<Answer>> {
+    /// What is there for each of these.
+    async fn find(&self, subgraph: &str, pairs: &mut [Pair]) -> Vec<Option<Arc<Answer>>> {
+        if let Some(shelf) = self.shelf(subgraph) {
+            return shelf.find(subgraph, pairs).await;
+        }
         let get = |key: &String| self.kept.get(Key::new(key, None));
-        get(&pair.public).or_else(|| pair.private.as_ref().and_then(get))
+        let found = pairs.iter().map(|pair| {
+            get(&pair.public).or_else(|| pair.private.as_ref().and_then(get))
+        });
+        found.collect()
     }
 
     fn count(&self, subgraph: &str, hits: usize, all: usize) {
@@ -469,7 +567,7 @@ fn add(digest: &mut Sha256, part: &[u8]) {
     digest.update(part);
 }
 
-fn pair(digest: Sha256, client: Option<&str>) -> Pair {
+fn pair(digest: Sha256, of: &str, client: Option<&str>) -> Pair {
     let private = client.map(|client| {
         let mut digest = digest.clone();
         digest.update([0xff]);
@@ -479,6 +577,8 @@ fn pair(digest: Sha256, client: Option<&str>) -> Pair {
     Pair {
         public: hexadecimal(&digest.finalize()),
         private,
+        of: of.to_owned(),
+        stamps: None,
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use gateway_config::{Config, RhaiLimits};
 use gateway_upstream::{Client, Endpoint, EndpointError, Policy};
+use redis_link::LinkError;
 
 use crate::address::{endpoint, http2, trust};
 use crate::answer_cache::AnswerCache;
@@ -40,6 +41,9 @@ pub enum BuildError {
     /// The keys of tokens cannot be read.
     #[error("authentication.router.jwt: {0}")]
     Token(#[from] TokenError),
+    /// A Redis for answers cannot be named like this.
+    #[error("response_cache: {0}")]
+    Redis(#[from] LinkError),
 }
 
 /// All extensions of one configuration, checked. Shared by all workers.
@@ -116,10 +120,17 @@ impl Extensions {
             let retry = config.traffic_shaping.of_subgraph(name).retry?;
             Some(Arc::new(Budget::new(&retry, now)))
         });
+        let names = subgraphs.iter().map(|it| it.0);
+        let answers = match AnswerCache::new(&config.response_cache, names) {
+            Ok(answers) => answers.map(Arc::new),
+            Err(error) => {
+                errors.push(error.into());
+                None
+            }
+        };
         let this = Self {
             budgets: budgets.collect(),
-            answers: AnswerCache::new(&config.response_cache, subgraphs.iter().map(|it| it.0))
-                .map(Arc::new),
+            answers,
             config,
             sdl: sdl.into(),
             subgraphs: endpoints,

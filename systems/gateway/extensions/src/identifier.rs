@@ -32,7 +32,8 @@ pub(crate) fn uuid_v4() -> String {
     uuid.hyphenated().encode_lower(&mut text).to_owned()
 }
 
-fn pooled() -> [u8; 16] {
+/// Sixteen random bytes.
+pub(crate) fn pooled() -> [u8; 16] {
     POOL.with_borrow_mut(|pool| {
         // One fill for many identifiers: a system call per request would cost more than the rest of
         // its identifier.

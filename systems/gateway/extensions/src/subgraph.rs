@@ -181,14 +181,14 @@ impl Subgraph {
             })
         });
         let is_moved = !std::ptr::eq(endpoint, &self.endpoint);
-        let looked = answers.look(&Question {
+        let question = Question {
             subgraph: &self.name,
             address: is_moved.then(|| endpoint.as_str()),
             headers: &headers,
             body: &body,
             client,
-        });
-        match looked {
+        };
+        match answers.look(&question).await {
             Looked::Whole(reply) => return Ok(reply),
             Looked::Nothing(keys) => {
                 let sent = self.send(endpoint, headers, body, true).await;

@@ -263,7 +263,9 @@ fn kept_answers(scrape: &mut Scrape<'_>, answers: &Answers) -> Result {
         "apollo_router_operations_response_cache_fetch",
         "Answers and entities that were kept, or had to be asked for",
         samples.iter().map(|(labels, count)| (&labels[..], *count)),
-    )
+    )?;
+    let help = "Lookups and answers that Redis was not asked for, or not given, in time";
+    scrape.counter("response_cache_redis_failures", help, answers.failures)
 }
 
 /// What operations were estimated to cost, and what they cost.

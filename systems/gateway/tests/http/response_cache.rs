@@ -1,6 +1,9 @@
 //! Answers of subgraphs that are kept.
 
+use std::time::Duration;
+
 use serde_json::Value;
+use test_client::{Redis, now};
 
 use crate::client::{Connection, Request, Response, post};
 use crate::gateway::{Gateway, Setup};
@@ -81,7 +84,7 @@ fn what_may_not_be_kept_is_asked_for_each_time() {
     let one = "response_cache: {enabled: true, subgraph: {subgraphs: {reviews: {enabled: false}}}}";
     assert_eq!(asked(one), 3);
     // As the cache of entities of version 1 is configured.
-    let former = "preview_entity_cache: {enabled: true, metrics: {enabled: true}, subgraph: {all: {enabled: true, redis: {urls: ['redis://a']}}}}";
+    let former = "preview_entity_cache: {enabled: true, metrics: {enabled: true}, subgraph: {all: {enabled: true}}}";
     assert_eq!(asked(former), 2);
 }
 
@@ -127,6 +130,134 @@ fn clients_with_other_headers_or_names_do_not_get_each_others_answers() {
         asked.push(planets.seen().len());
     }
     assert_eq!(asked, [1, 1, 2, 3, 4]);
+}
+
+/// Answers in this Redis.
+fn shared(redis: &Redis, more: &str) -> String {
+    format!(
+        "response_cache: {{enabled: true, subgraph: {{all: {{ttl: 60s, redis: {{urls: ['{}'], required_to_start: true{more}}}}}}}}}\n",
+        redis.url()
+    )
+}
+
+/// Answers are kept in the background: waits until a question reaches no subgraph.
+fn asks_nobody(gateway: &Gateway, planets: &Stub, query: &str, answer: &str) {
+    let deadline = now() + Duration::from_secs(10);
+    loop {
+        let before = planets.seen().len();
+        assert_eq!(gateway.send(&post(query)).text(), answer);
+        if planets.seen().len() == before {
+            return;
+        }
+        assert!(now() < deadline, "it is asked for again and again");
+    }
+}
+
+fn metric(gateway: &Gateway, name: &str) -> f64 {
+    let answer = gateway.ask_health("/metrics");
+    let text = answer.text();
+    let line = text.lines().find(|line| line.starts_with(name));
+    let value = line.and_then(|line| line.split_whitespace().last());
+    value.unwrap_or_else(|| panic!("{name} in {text}")).parse().unwrap()
+}
+
+#[test]
+fn processes_that_share_a_redis_share_answers() {
+    let redis = Redis::start();
+    let planets = planets("cache-control: max-age=60\r\n");
+    let config = planets.config(&shared(&redis, ""));
+    let first = Gateway::start(&config);
+    asks_nobody(&first, &planets, BOTH, ANSWER);
+    let before = planets.seen().len();
+    let second = Gateway::start(&config);
+    assert_eq!(second.send(&post(BOTH)).text(), ANSWER);
+    assert_eq!(planets.seen().len(), before);
+    let hits = "apollo_router_operations_response_cache_fetch_total{subgraph_name=\"reviews\",cache_hit=\"true\"}";
+    assert_eq!(metric(&second, hits), 2.0);
+    assert_eq!(metric(&second, "response_cache_redis_failures_total"), 0.0);
+    // Others do not find them, and what is kept for a short time is asked for again.
+    let other = planets.config(&shared(&redis, ", namespace: other, ttl: 1ms"));
+    let other = Gateway::start(&other);
+    assert_eq!(other.send(&post(BOTH)).text(), ANSWER);
+    assert_eq!(planets.seen().len(), before + 2);
+    let deadline = now() + Duration::from_secs(10);
+    while planets.seen().len() < before + 4 {
+        assert_eq!(other.send(&post(BOTH)).text(), ANSWER);
+        assert!(now() < deadline, "it is kept for longer than it may be");
+    }
+}
+
+#[test]
+fn what_one_process_is_told_all_know_and_a_redis_that_is_gone_makes_nothing_wrong() {
+    let mut redis = Redis::start();
+    let planets = planets("cache-control: max-age=60\r\n");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let config = |endpoint: &str| {
+        let caching = format!(
+            "response_cache: {{enabled: true, {endpoint}subgraph: {{all: {{invalidation: {{enabled: true, shared_key: secret}}, redis: {{urls: ['{}'], required_to_start: true}}}}}}}}\n",
+            redis.url()
+        );
+        planets.config(&caching)
+    };
+    let endpoint = format!("invalidation: {{listen: '{address}', path: /invalidation}}, ");
+    let (told, other) = (
+        Gateway::start(&config(&endpoint)),
+        Gateway::start(&config("")),
+    );
+    asks_nobody(&told, &planets, BOTH, ANSWER);
+    asks_nobody(&other, &planets, BOTH, ANSWER);
+    let of_type = r#"[{"kind":"type","subgraph":"reviews","type":"Location"}]"#;
+    assert_eq!(invalidate(&address, Some("secret"), of_type).status, 202);
+    let before = planets.seen().len();
+    assert_eq!(other.send(&post(BOTH)).text(), ANSWER);
+    assert_eq!(planets.seen().len(), before + 1);
+    let all = r#"[{"kind":"subgraph","subgraph":"locations"}]"#;
+    asks_nobody(&other, &planets, BOTH, ANSWER);
+    assert_eq!(invalidate(&address, Some("secret"), all).status, 202);
+    let before = planets.seen().len();
+    assert_eq!(other.send(&post(NAMES)).status, 200);
+    assert_eq!(planets.seen().len(), before + 1);
+    redis.kill();
+    let before = planets.seen().len();
+    (0..2).for_each(|_| assert_eq!(other.send(&post(BOTH)).text(), ANSWER));
+    assert_eq!(planets.seen().len(), before + 4);
+    assert!(metric(&other, "response_cache_redis_failures_total") >= 4.0);
+    // Not lost: it is said that it was not done.
+    let refused = invalidate(&address, Some("secret"), all);
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    redis.resume();
+    asks_nobody(&other, &planets, BOTH, ANSWER);
+}
+
+#[test]
+fn a_redis_that_is_required_or_cannot_be_named_is_told_before_anything_is_served() {
+    let planets = planets("");
+    let of = |redis: &str| {
+        let caching = format!(
+            "response_cache: {{enabled: true, subgraph: {{all: {{ttl: 1s, redis: {redis}}}}}}}\n"
+        );
+        Setup::new(&planets.config(&caching))
+    };
+    let mut gone = Redis::start();
+    gone.kill();
+    let url = gone.url();
+    for (redis, why) in [
+        (format!("{{urls: ['{url}'], required_to_start: true}}"), "is `required_to_start`"),
+        ("{urls: ['redis://a', 'redis://b']}".to_owned(), "found 2: clusters are not followed"),
+        ("{urls: []}".to_owned(), "expected one address, found 0"),
+        ("{urls: ['rediss://a']}".to_owned(), "is not spoken to with TLS"),
+        ("{urls: ['redis-cluster://a']}".to_owned(), "clusters are not followed"),
+        ("{urls: ['redis://a:b']}".to_owned(), "cannot use the address of Redis"),
+        ("{urls: ['redis://a'], tls: {client_authentication: {}}}".to_owned(), "is not spoken to with TLS"),
+    ] {
+        let (status, said) = of(&redis).fail();
+        assert!(!status.success() && said.contains(why), "{redis}: {said}");
+    }
+    // Not required: it is served without what is kept.
+    let gateway = of(&format!("{{urls: ['{url}'], pool_size: 5, timeout: 5ms}}")).start();
+    assert_eq!(gateway.send(&post(BOTH)).text(), ANSWER);
 }
 
 fn invalidate(address: &str, key: Option<&str>, body: &str) -> Response {

@@ -4,7 +4,7 @@ use std::thread;
 
 use test_client::Process;
 
-use crate::redis::Redis;
+use test_client::Redis;
 use crate::server::{self, is_limited};
 
 /// Failures that are forgiven: the current one is not among them.

@@ -9,7 +9,6 @@ mod flood;
 mod fuzz;
 mod outage;
 mod quick_start;
-mod redis;
 mod same_decisions;
 mod server;
 mod stack;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use test_client::{Client, now};
 
-use crate::redis::Redis;
+use test_client::Redis;
 use crate::server::{is_limited, start};
 
 const BANNED: &str = "10.0.0.66";

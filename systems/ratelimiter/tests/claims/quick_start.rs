@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 use test_client::Process;
 
-use crate::redis::Redis;
+use test_client::Redis;
 use crate::server::start;
 
 /// Runs every line that starts with `curl`; what they printed.

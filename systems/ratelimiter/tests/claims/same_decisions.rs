@@ -11,7 +11,7 @@ use ratelimiter::redis_store::RedisStore;
 use ratelimiter::rule::{Decision, Event, Mode, Rule};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::redis::Redis;
+use test_client::Redis;
 
 /// (pause before it in ms, whether the login failed, e-mail, which of two addresses)
 type Step = (u64, bool, u64, bool);
@@ -83,7 +83,7 @@ fn decide_by_redis(
     let deadline = Duration::from_secs(60);
     runtime.block_on(async {
         let store = RedisStore::new(url, rule, deadline).unwrap();
-        let connection = tokio::spawn(store.clone().keep_connected());
+        store.connect();
         assert!(store.ready(deadline).await);
         let (mut now, mut decisions) = (1_000_000_000, Vec::new());
         for (pause, failed, email, second) in steps {
@@ -92,7 +92,6 @@ fn decide_by_redis(
             let decided = store.decide_at(address, Some(now), event(*failed), *email);
             decisions.push(decided.await.unwrap());
         }
-        connection.abort();
         decisions
     })
 }

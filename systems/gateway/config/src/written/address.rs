@@ -87,6 +87,44 @@ impl Form for Endpoint {
     }
 }
 
+/// Where a Redis is reached.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RedisAddress(pub String);
+
+// Not derived: an address may have a password, which belongs into no log.
+impl fmt::Debug for RedisAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("RedisAddress(…)")
+    }
+}
+
+impl Form for RedisAddress {
+    const NAME: &'static str = "redis-address";
+
+    fn read(text: &str) -> Result<Self, String> {
+        let scheme = text.split("://").next().unwrap_or_default();
+        // The address itself is not shown: it may have a password.
+        let why = match scheme {
+            "redis" => return Ok(Self(text.to_owned())),
+            "rediss" => "Redis is not spoken to with TLS; name a tunnel on this machine",
+            "redis-cluster" | "rediss-cluster" => {
+                "clusters are not followed; name one Redis, or a proxy before them"
+            }
+            "redis-sentinel" | "rediss-sentinel" => {
+                "sentinels are not asked; name one Redis, or a proxy before them"
+            }
+            _ => "its scheme is not known",
+        };
+        Err(format!(
+            "this address of a Redis cannot be used: {why}; expected `redis://host:port/database`"
+        ))
+    }
+
+    fn write(&self) -> String {
+        self.0.clone()
+    }
+}
+
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Listen {

@@ -8,14 +8,19 @@ use std::thread;
 use tempfile::TempDir;
 
 /// A running Redis that writes every change to disk before it answers; dropping it ends it.
-pub(crate) struct Redis {
+pub struct Redis {
     process: Option<Child>,
     folder: TempDir,
     port: u16,
 }
 
 impl Redis {
-    pub(crate) fn start() -> Self {
+    /// Starts it, empty, on a free port.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn start() -> Self {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
@@ -28,12 +33,17 @@ impl Redis {
         redis
     }
 
-    pub(crate) fn url(&self) -> String {
+    /// Its address.
+    #[must_use]
+    pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
     /// Ends the process as a crash would.
-    pub(crate) fn kill(&mut self) {
+    ///
+    /// # Panics
+    /// When it cannot be ended.
+    pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().unwrap();
             process.wait().unwrap();
@@ -41,7 +51,10 @@ impl Redis {
     }
 
     /// Starts it again on the same port and the same files; returns when it accepts connections.
-    pub(crate) fn resume(&mut self) {
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn resume(&mut self) {
         let mut process = Command::new("redis-server")
             .args(["--port", &self.port.to_string()])
             .args(["--bind", "127.0.0.1", "--save", "", "--daemonize", "no"])

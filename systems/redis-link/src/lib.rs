@@ -1,0 +1,210 @@
+//! One connection to Redis that comes back by itself, and deadlines for what is asked over it.
+//!
+//! Commands of concurrent requests are pipelined over the connection, in the order in which they were
+//! given. A task of its own connects, and again when the connection is lost; meanwhile commands fail
+//! at once instead of queueing.
+//!
+//! Absent on purpose: redirections of a cluster (a proxy or a cluster-aware balancer follows them) and
+//! TLS to Redis.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, RedisError};
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+
+/// Time for connecting, greeting included. With [`RETRY_PAUSE`], well below a second.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// So many commands in a row past their deadline, and the connection is taken for dead.
+const SILENCE_MAX: u32 = 16;
+
+/// Why Redis did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// The address of Redis makes no sense.
+    #[error("cannot use the address of Redis: {0}; expected redis://HOST:PORT/DATABASE")]
+    Address(RedisError),
+    /// There is no connection at the moment.
+    #[error("not connected to Redis")]
+    NotConnected,
+    /// Redis did not answer in time. It may still carry the command out.
+    #[error("Redis did not answer within {0:?}")]
+    TimedOut(Duration),
+    /// Redis answered with an error, or the connection broke.
+    #[error("Redis: {0}")]
+    Failed(RedisError),
+}
+
+/// A connection to Redis. Clones share it; with the last of them it is closed.
+#[derive(Clone)]
+pub struct Link {
+    inner: Arc<Inner>,
+    task: Arc<Task>,
+}
+
+struct Inner {
+    client: Client,
+    connection: Mutex<Option<MultiplexedConnection>>,
+    /// Told when the connection is lost.
+    lost: Notify,
+    /// Told when there is a connection.
+    connected: Notify,
+    silent: AtomicU32,
+}
+
+/// The task that connects, ended with the last link.
+#[derive(Default)]
+struct Task(Mutex<Option<AbortHandle>>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        let task = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(task) = task.take() {
+            task.abort();
+        }
+    }
+}
+
+impl Link {
+    /// A link that is not connected yet; see [`Link::connect`].
+    ///
+    /// # Errors
+    /// `address` is no address of a Redis.
+    pub fn new(address: impl IntoConnectionInfo) -> Result<Self, LinkError> {
+        let inner = Inner {
+            client: Client::open(address).map_err(LinkError::Address)?,
+            connection: Mutex::default(),
+            lost: Notify::new(),
+            connected: Notify::new(),
+            silent: AtomicU32::new(0),
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+            task: Arc::default(),
+        })
+    }
+
+    /// Connects in the background, and connects again whenever the connection is lost. A second call
+    /// does nothing.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub fn connect(&self) {
+        let mut task = self.task.0.lock().unwrap_or_else(PoisonError::into_inner);
+        task.get_or_insert_with(|| {
+            tokio::spawn(keep_connected(Arc::clone(&self.inner))).abort_handle()
+        });
+    }
+
+    /// Waits for a connection, but not longer than `patience`.
+    pub async fn ready(&self, patience: Duration) -> bool {
+        // Before the look: a connection made between the look and the wait would otherwise not be
+        // noticed.
+        let connected = self.inner.connected.notified();
+        self.inner.get().is_some() || timeout(patience, connected).await.is_ok()
+    }
+
+    /// Asks Redis over the connection; `work` gets a handle of it.
+    ///
+    /// # Errors
+    /// Redis did not answer, or with an error. In the case of `TimedOut` it may have carried the
+    /// command out.
+    pub async fn ask<T, F>(
+        &self,
+        deadline: Duration,
+        work: impl FnOnce(MultiplexedConnection) -> F,
+    ) -> Result<T, LinkError>
+    where
+        F: Future<Output = Result<T, RedisError>>,
+    {
+        let inner = &self.inner;
+        let Some(connection) = inner.get() else {
+            return Err(LinkError::NotConnected);
+        };
+        match timeout(deadline, work(connection)).await {
+            Ok(Ok(answer)) => {
+                inner.silent.store(0, Ordering::Relaxed);
+                Ok(answer)
+            }
+            Ok(Err(error)) => {
+                // An error of a script or of Redis's memory says nothing about the connection.
+                if error.is_unrecoverable_error() || error.is_io_error() {
+                    inner.lose();
+                }
+                Err(LinkError::Failed(error))
+            }
+            Err(_) => {
+                // One slow answer is no dead connection; sixteen in a row are.
+                if inner.silent.fetch_add(1, Ordering::Relaxed) + 1 >= SILENCE_MAX {
+                    inner.lose();
+                }
+                Err(LinkError::TimedOut(deadline))
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn get(&self) -> Option<MultiplexedConnection> {
+        let connection = self.connection.lock();
+        connection.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, connection: MultiplexedConnection) {
+        self.silent.store(0, Ordering::Relaxed);
+        let mut place = self
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *place = Some(connection);
+    }
+
+    /// Drops the connection, once for all the commands that were under way on it.
+    fn lose(&self) {
+        let connection = self.connection.lock();
+        // Taken once: many commands fail together, and one notice is enough.
+        let lost = connection.unwrap_or_else(PoisonError::into_inner).take();
+        if lost.is_some() {
+            self.lost.notify_one();
+        }
+    }
+}
+
+async fn keep_connected(inner: Arc<Inner>) {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(CONNECT_TIMEOUT))
+        // No limit here: each command has its own deadline, and a late answer must still be read off
+        // the connection.
+        .set_response_timeout(None);
+    let mut was_told = false;
+    loop {
+        let connecting = inner
+            .client
+            .get_multiplexed_async_connection_with_config(&config);
+        match timeout(CONNECT_TIMEOUT, connecting).await {
+            Ok(Ok(connection)) => {
+                inner.set(connection);
+                tracing::info!("connected to Redis");
+                was_told = false;
+                inner.connected.notify_waiters();
+                inner.lost.notified().await;
+                tracing::warn!("lost Redis");
+            }
+            // Said once per outage; the loop tries ten times a second.
+            Ok(Err(error)) if !was_told => {
+                was_told = true;
+                tracing::warn!(%error, "no Redis");
+            }
+            _ => {}
+        }
+        // Also after a connection was lost, or a Redis that accepts and closes would be connected to
+        // without a pause.
+        sleep(RETRY_PAUSE).await;
+    }
+}
