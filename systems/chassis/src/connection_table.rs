@@ -90,7 +90,7 @@ impl Cause {
 
 /// What counts as one client: an IPv4 address, or a network of IPv6 that one customer has (a /64).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Network {
+pub(crate) enum Network {
     V4([u8; 4]),
     V6([u8; 8]),
 }
@@ -99,7 +99,7 @@ impl Network {
     /// None for this machine itself, 127.0.0.1 and ::1: a program here has other means, and load
     /// generators and local proxies bring all their connections from there. Other addresses of
     /// loopback stand for other clients, as in tests.
-    fn of(address: IpAddr) -> Option<Self> {
+    pub(crate) fn of(address: IpAddr) -> Option<Self> {
         // An IPv4 client of a socket for both.
         let address = address.to_canonical();
         match address {
@@ -119,6 +119,13 @@ impl Network {
 pub struct Slot {
     table: Arc<ConnectionTable>,
     network: Option<Network>,
+}
+
+impl Slot {
+    /// Whose connection it is; `None` for this machine itself.
+    pub(crate) fn network(&self) -> Option<Network> {
+        self.network
+    }
 }
 
 impl ConnectionTable {

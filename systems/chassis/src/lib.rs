@@ -33,7 +33,7 @@ pub use limits::{
 };
 pub use listener::{Listener, prepare};
 pub use serve::{pause_after, pause_in_crowd, runtime, serve, stop_signal};
-pub use tracker::{Exchange, Portion, Tracked, TrackedBody, TrackedIo, Tracker, Work};
+pub use tracker::{Exchange, Portion, Tracked, TrackedBody, TrackedIo, Tracker, Work, count_rests};
 pub use worker::{Handler, Worker, worker_thread};
 
 /// The whole program: from the command line to a stopped service.

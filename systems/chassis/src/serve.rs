@@ -13,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::connection_table::ConnectionTable;
 use crate::listener::Listener;
+use crate::tracker::count_rests;
 use crate::worker::Worker;
 
 /// Pause after a connection could not be accepted.
@@ -26,7 +27,7 @@ const CROWD_PAUSE: Duration = Duration::from_millis(1);
 /// # Errors
 /// When the system has no more file descriptors.
 pub fn runtime() -> io::Result<LocalRuntime> {
-    runtime::Builder::new_current_thread()
+    count_rests(&mut runtime::Builder::new_current_thread())
         .enable_all()
         .build_local(LocalOptions::default())
 }

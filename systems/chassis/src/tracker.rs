@@ -11,6 +11,7 @@
 mod answer;
 mod gauge;
 mod io;
+mod passes;
 mod sweep;
 
 use std::cell::{Cell, RefCell};
@@ -31,6 +32,8 @@ use crate::limits::Timeouts;
 pub use answer::{Portion, TrackedBody};
 use gauge::Gauge;
 pub use io::TrackedIo;
+use passes::Passes;
+pub use passes::count_rests;
 
 /// What times are counted in, and the time between two looks at all connections while places or memory
 /// are short.
@@ -72,6 +75,7 @@ struct Registry {
     shortages: Cell<u64>,
     /// Connections that were told to end and have not ended yet.
     leaving: Cell<usize>,
+    passes: Passes,
     is_stopping: Cell<bool>,
     /// Who waits for the last connection.
     emptied: RefCell<Option<Waker>>,
@@ -162,6 +166,7 @@ impl Tracker {
             epoch: Cell::new(0),
             epoch_began: Cell::new(0),
             leaving: Cell::new(0),
+            passes: Passes::new(),
             is_stopping: Cell::new(false),
             emptied: RefCell::default(),
         }))
@@ -486,21 +491,25 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Lets other connections go first when this one was served in its current turn already.
+    /// Lets others go first: other connections when this one was served in its current turn already,
+    /// and other clients when a request of this one was begun in a pass that has lasted for long.
     ///
     /// HTTP/1.1 reads one request behind the other for as long as there are any, so a client that
     /// sends many at once would have them all answered before anybody else is. Streams of HTTP/2
     /// are tasks of their own.
     pub async fn turn(&self) {
-        if self.state.protocol.get() != Protocol::Http1 {
-            return;
-        }
         let state = &self.state;
+        let passes = &state.registry.passes;
+        let was_served = || {
+            state.protocol.get() == Protocol::Http1 && state.served.get() == Some(state.turn.get())
+        };
         // A loop, because hyper may look again in the same turn.
-        while state.served.get() == Some(state.turn.get()) {
+        while was_served() || !passes.admits(state.slot.network()) {
+            let pass = passes.current();
             // It looks for what has arrived from others before it goes on, which a task that only
             // wakes itself would keep the runtime from.
             tokio::task::yield_now().await;
+            passes.looked(pass);
         }
         state.served.set(Some(state.turn.get()));
     }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use chassis::{ConnectionTable, Exchange, Tracked, TrackedBody, Tracker};
+use chassis::{ConnectionTable, Exchange, Tracked, TrackedBody, Tracker, count_rests};
 use gateway_remote::REST_PREFIX;
 use gateway_upstream::{Client, ClientSettings};
 use http::{Method, Request, Response, StatusCode};
@@ -73,7 +73,7 @@ pub(crate) fn run(
     orders: UnboundedReceiver<Order>,
     open: Arc<AtomicUsize>,
 ) -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let runtime = count_rests(&mut tokio::runtime::Builder::new_current_thread())
         .enable_io()
         .enable_time()
         // Resolving names is the only blocking work. Its threads only wait, and several, so that a

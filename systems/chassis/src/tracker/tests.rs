@@ -9,6 +9,7 @@ use std::time::Duration;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response};
+use socket2::{Domain, Socket, Type};
 
 use crate::clock;
 use crate::connection_table::{Cause, ConnectionTable};
@@ -296,6 +297,30 @@ fn who_sends_many_requests_at_once_is_served_in_turn_with_others() {
     let other = service.send(&get("/"));
     assert_eq!(answer(&other), "soon");
     assert!(seen() <= 8, "{} were served before", seen() - 1);
+}
+
+#[test]
+fn who_has_many_connections_is_served_in_turn_with_others() {
+    let service = start(long(), MOST);
+    let elsewhere = SocketAddr::from(([127, 0, 0, 2], 0));
+    let many: Vec<TcpStream> = (0..20)
+        .map(|_| {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            socket.bind(&elsewhere.into()).unwrap();
+            socket.connect(&service.address.into()).unwrap();
+            let mut stream = TcpStream::from(socket);
+            stream.write_all(get("/work").repeat(4).as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let seen = || service.seen.load(Ordering::Relaxed);
+    while seen() == 0 {
+        std::thread::yield_now();
+    }
+    let other = service.send(&get("/"));
+    assert_eq!(answer(&other), "soon");
+    assert!(seen() <= 8, "{} of 80 were served before", seen() - 1);
+    drop(many);
 }
 
 #[test]

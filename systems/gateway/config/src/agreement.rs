@@ -3,9 +3,9 @@
 use http::HeaderValue;
 use yaml_with_places::{Finding, Findings, Node};
 
-use crate::{persisted_queries, response_cache};
 use crate::written::Written;
 use crate::{Condition, Config, CorsPolicy, Stage};
+use crate::{persisted_queries, response_cache};
 
 /// Reports keys that contradict each other.
 pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {

@@ -90,8 +90,8 @@ pub use remote_schemas::{
     ConfiguredHeader, Customization, FieldNameChange, NameChange, RemoteSchema,
 };
 pub use response_cache::{
-    AnswersInRedis, CachedSubgraph, CachedSubgraphs, EffectiveCaching, InvalidationEndpoint, ResponseCache,
-    ResponseCacheInMemory, SubgraphInvalidation,
+    AnswersInRedis, CachedSubgraph, CachedSubgraphs, EffectiveCaching, InvalidationEndpoint,
+    ResponseCache, ResponseCacheInMemory, SubgraphInvalidation,
 };
 pub use response_headers::{Merge, ResponseRule};
 pub use rest_endpoints::{QueryCollection, RestEndpoint, RestMethod, StoredQuery, StoredQueryName};

@@ -343,16 +343,45 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "response_cache/invalidation/scan_count",
         "an invalidation takes no time",
     ),
-    refused("response_cache/subgraph/all/redis/tls", On::Filled, NO_REDIS_TLS),
-    idle("response_cache/subgraph/all/redis/pool_size", ONE_CONNECTION),
-    idle("response_cache/subgraph/all/redis/metrics_interval", REDIS_METRICS),
-    idle("response_cache/subgraph/all/redis/maintenance_timeout", NO_MAINTENANCE),
+    refused(
+        "response_cache/subgraph/all/redis/tls",
+        On::Filled,
+        NO_REDIS_TLS,
+    ),
+    idle(
+        "response_cache/subgraph/all/redis/pool_size",
+        ONE_CONNECTION,
+    ),
+    idle(
+        "response_cache/subgraph/all/redis/metrics_interval",
+        REDIS_METRICS,
+    ),
+    idle(
+        "response_cache/subgraph/all/redis/maintenance_timeout",
+        NO_MAINTENANCE,
+    ),
     idle("response_cache/subgraph/all/redis/reset_ttl", NO_LONGER),
-    refused("response_cache/subgraph/subgraphs/*/redis/tls", On::Filled, NO_REDIS_TLS),
-    idle("response_cache/subgraph/subgraphs/*/redis/pool_size", ONE_CONNECTION),
-    idle("response_cache/subgraph/subgraphs/*/redis/metrics_interval", REDIS_METRICS),
-    idle("response_cache/subgraph/subgraphs/*/redis/maintenance_timeout", NO_MAINTENANCE),
-    idle("response_cache/subgraph/subgraphs/*/redis/reset_ttl", NO_LONGER),
+    refused(
+        "response_cache/subgraph/subgraphs/*/redis/tls",
+        On::Filled,
+        NO_REDIS_TLS,
+    ),
+    idle(
+        "response_cache/subgraph/subgraphs/*/redis/pool_size",
+        ONE_CONNECTION,
+    ),
+    idle(
+        "response_cache/subgraph/subgraphs/*/redis/metrics_interval",
+        REDIS_METRICS,
+    ),
+    idle(
+        "response_cache/subgraph/subgraphs/*/redis/maintenance_timeout",
+        NO_MAINTENANCE,
+    ),
+    idle(
+        "response_cache/subgraph/subgraphs/*/redis/reset_ttl",
+        NO_LONGER,
+    ),
     idle("response_cache/redis", OWN_ANSWERS),
     idle("response_cache/connector", NO_CONNECTORS),
     // Of version 0, which the original refuses, too.

@@ -491,9 +491,9 @@ impl AnswerCache {
             return shelf.find(subgraph, pairs).await;
         }
         let get = |key: &String| self.kept.get(Key::new(key, None));
-        let found = pairs.iter().map(|pair| {
-            get(&pair.public).or_else(|| pair.private.as_ref().and_then(get))
-        });
+        let found = pairs
+            .iter()
+            .map(|pair| get(&pair.public).or_else(|| pair.private.as_ref().and_then(get)));
         found.collect()
     }
 

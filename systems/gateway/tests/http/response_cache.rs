@@ -158,7 +158,10 @@ fn metric(gateway: &Gateway, name: &str) -> f64 {
     let text = answer.text();
     let line = text.lines().find(|line| line.starts_with(name));
     let value = line.and_then(|line| line.split_whitespace().last());
-    value.unwrap_or_else(|| panic!("{name} in {text}")).parse().unwrap()
+    value
+        .unwrap_or_else(|| panic!("{name} in {text}"))
+        .parse()
+        .unwrap()
 }
 
 #[test]
@@ -244,13 +247,31 @@ fn a_redis_that_is_required_or_cannot_be_named_is_told_before_anything_is_served
     gone.kill();
     let url = gone.url();
     for (redis, why) in [
-        (format!("{{urls: ['{url}'], required_to_start: true}}"), "is `required_to_start`"),
-        ("{urls: ['redis://a', 'redis://b']}".to_owned(), "found 2: clusters are not followed"),
+        (
+            format!("{{urls: ['{url}'], required_to_start: true}}"),
+            "is `required_to_start`",
+        ),
+        (
+            "{urls: ['redis://a', 'redis://b']}".to_owned(),
+            "found 2: clusters are not followed",
+        ),
         ("{urls: []}".to_owned(), "expected one address, found 0"),
-        ("{urls: ['rediss://a']}".to_owned(), "is not spoken to with TLS"),
-        ("{urls: ['redis-cluster://a']}".to_owned(), "clusters are not followed"),
-        ("{urls: ['redis://a:b']}".to_owned(), "cannot use the address of Redis"),
-        ("{urls: ['redis://a'], tls: {client_authentication: {}}}".to_owned(), "is not spoken to with TLS"),
+        (
+            "{urls: ['rediss://a']}".to_owned(),
+            "is not spoken to with TLS",
+        ),
+        (
+            "{urls: ['redis-cluster://a']}".to_owned(),
+            "clusters are not followed",
+        ),
+        (
+            "{urls: ['redis://a:b']}".to_owned(),
+            "cannot use the address of Redis",
+        ),
+        (
+            "{urls: ['redis://a'], tls: {client_authentication: {}}}".to_owned(),
+            "is not spoken to with TLS",
+        ),
     ] {
         let (status, said) = of(&redis).fail();
         assert!(!status.success() && said.contains(why), "{redis}: {said}");

@@ -4,8 +4,8 @@ use std::thread;
 
 use test_client::Process;
 
-use test_client::Redis;
 use crate::server::{self, is_limited};
+use test_client::Redis;
 
 /// Failures that are forgiven: the current one is not among them.
 const FAILURES_MAX: usize = 999;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use test_client::{Client, now};
 
-use test_client::Redis;
 use crate::server::{is_limited, start};
+use test_client::Redis;
 
 const BANNED: &str = "10.0.0.66";
 

@@ -5,8 +5,8 @@ use std::process::Command;
 use serde_json::Value;
 use test_client::Process;
 
-use test_client::Redis;
 use crate::server::start;
+use test_client::Redis;
 
 /// Runs every line that starts with `curl`; what they printed.
 fn run_readme(server: &Process) -> Vec<String> {

@@ -223,10 +223,7 @@ fn a_server_that_asks_for_less_ends_the_run() {
 fn an_answer_that_is_to_be_compared_ends_nothing() {
     let (a, b) = (soon_busy(0), soon_busy(0));
     let comparison = Comparison::of(&a, &b, &[&SHORT[..], &["--status", "429"]].concat());
-    comparison
-        .run
-        .ran()
-        .shows("all variants side by side");
+    comparison.run.ran().shows("all variants side by side");
 }
 
 #[test]

@@ -378,7 +378,10 @@ mod tests {
     fn an_entry_is_read_as_it_was_written_and_with_its_stamps_only() {
         let value = encode(&answer(), stamps(1));
         let read = decode(value.clone(), &stamps(1)).unwrap();
-        assert_eq!((&read.headers, &read.body[..]), (&answer().headers, &b"{}"[..]));
+        assert_eq!(
+            (&read.headers, &read.body[..]),
+            (&answer().headers, &b"{}"[..])
+        );
         for other in [
             stamps(2),
             Stamps([1; 16], [1; 16]),
@@ -393,7 +396,10 @@ mod tests {
         let value = encode(&answer(), stamps(1));
         // The body may be of any length; what stands before it may not.
         for length in 0..value.len() - 2 {
-            assert!(decode(value[..length].to_vec(), &stamps(1)).is_none(), "{length}");
+            assert!(
+                decode(value[..length].to_vec(), &stamps(1)).is_none(),
+                "{length}"
+            );
         }
         let mut many = value;
         many[32..36].copy_from_slice(&u32::MAX.to_le_bytes());

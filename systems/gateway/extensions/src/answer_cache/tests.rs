@@ -18,7 +18,9 @@ fn cache(more: &str) -> AnswerCache {
     let text = format!("response_cache: {{enabled: true, {more}}}");
     let path = std::path::Path::new("r.yaml");
     let config = read(path, &text, &Nothing, false).unwrap().config;
-    AnswerCache::new(&config.response_cache, ["a", "b"].into_iter()).unwrap().unwrap()
+    AnswerCache::new(&config.response_cache, ["a", "b"].into_iter())
+        .unwrap()
+        .unwrap()
 }
 
 /// In memory, nothing is waited for.
@@ -215,7 +217,10 @@ fn what_is_said_to_be_out_of_date_is_not_found() {
     };
     at_once(cache.invalidate("a", None)).unwrap();
     cache.keep(&keys, &root(""));
-    assert!(matches!(at_once(cache.look(&question())), Looked::Nothing(_)));
+    assert!(matches!(
+        at_once(cache.look(&question())),
+        Looked::Nothing(_)
+    ));
 }
 
 #[test]
