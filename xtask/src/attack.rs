@@ -136,7 +136,8 @@ fn attacked(
 ) -> anyhow::Result<Vec<Row>> {
     let dialect = service.dialect();
     let attacks = chosen(&args.attack, Attack::value_variants());
-    let (mut rows, mut loaded) = (Vec::new(), None);
+    let mut rows = Vec::new();
+    let (mut loaded, mut crowded) = (None, None);
     for attack in attacks {
         if !attack.suits(dialect.as_ref()) {
             continue;
@@ -144,10 +145,17 @@ fn attacked(
         let length = Duration::from_secs(args.seconds);
         let row = one(service, attack, programs, (length, stop))
             .with_context(|| format!("{} against {}", attack.word(), service.word()))?;
-        // Ordinary load comes first, and the others are held against it.
-        if attack == Attack::Load && row.beside.failed == 0 {
-            loaded = row.beside.p99();
+        // Honest clients come first, and the others are held against them.
+        let p99 = row.beside.p99().filter(|_| row.beside.failed == 0);
+        match attack {
+            Attack::Load => loaded = p99,
+            Attack::Crowd => crowded = p99,
+            _ => {}
         }
+        let loaded = match attack {
+            Attack::Crowd | Attack::SlowReader => crowded.max(loaded),
+            _ => loaded,
+        };
         let row = Row { loaded, ..row };
         bench::say(&format!(
             "{} {}: others served: {}, recovered: {}",

@@ -23,6 +23,9 @@ const REQUESTS: usize = 100_000;
 pub(super) enum Attack {
     /// Ordinary requests, as many as four connections carry: what the others are held against.
     Load,
+    /// The requests of `slow-reader` from as many connections, whose answers are read: what
+    /// `slow-reader` is held against.
+    Crowd,
     /// More sockets than descriptors, each with a head that never ends.
     SlowHeader,
     /// The same with bodies.
@@ -74,6 +77,7 @@ impl Attack {
         matches!(
             self,
             Attack::Load
+                | Attack::Crowd
                 | Attack::SlowHeader
                 | Attack::SlowBody
                 | Attack::SlowReader
@@ -146,6 +150,11 @@ pub(super) fn carry_out(
     match attack {
         Attack::SlowHeader => hold(Manner::slow_header(path)),
         Attack::SlowBody => hold(Manner::slow_body(path)),
+        Attack::Crowd => {
+            let request = largest(victim);
+            let readers = usize::try_from(sockets::READERS).unwrap_or(CONNECTIONS);
+            send((readers, to), until, &is_over, &|_| request.clone())
+        }
         Attack::SlowReader => hold(Manner::slow_reader(&largest(victim))),
         Attack::Silent => hold(Manner::silent()),
         Attack::Http2Preface => hold(Manner::http2_preface()),
@@ -172,19 +181,30 @@ fn requests(
     (until, is_over): (Instant, &(dyn Fn() -> bool + Sync)),
 ) -> Seen {
     let bodies = graphql::bodies(attack, victim);
+    send((CONNECTIONS, victim.address), until, is_over, &|number| {
+        post(victim.path, "a", &bodies.body(number))
+    })
+}
+
+/// Sends requests by number over so many connections, each when the one before it is answered.
+fn send(
+    (connections, to): (usize, SocketAddr),
+    until: Instant,
+    is_over: &(dyn Fn() -> bool + Sync),
+    request: &(dyn Fn(usize) -> Vec<u8> + Sync),
+) -> Seen {
     let worker = |number: usize| {
         let mut seen = Seen::default();
         let mut kept: Option<Connection> = None;
-        for round in 0..REQUESTS / CONNECTIONS {
+        for round in 0..REQUESTS / connections {
             if is_over() {
                 break;
             }
-            let body = bodies.body(round * CONNECTIONS + number);
-            let request = post(victim.path, "a", &body);
+            let request = request(round * connections + number);
             let patience = until.min(now() + Duration::from_secs(30));
             let connection = match kept.take() {
                 Some(connection) => Ok(connection),
-                None => Connection::open(ATTACKER, victim.address, patience),
+                None => Connection::open(ATTACKER, to, patience),
             };
             let Ok(mut connection) = connection else {
                 seen.count("not opened");
@@ -211,7 +231,7 @@ fn requests(
     };
     thread::scope(|scope| {
         let worker = &worker;
-        let workers = (0..CONNECTIONS).map(|number| scope.spawn(move || worker(number)));
+        let workers = (0..connections).map(|number| scope.spawn(move || worker(number)));
         joined(workers.collect())
     })
 }

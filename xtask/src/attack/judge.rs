@@ -26,7 +26,8 @@ pub(super) fn rules() -> String {
     format!(
         "Others served: every request of the neighbor was answered as before the attack, and the \
          99th percentile of its latency was at most the largest of {TIMES} times that before, {} ms, \
-         and twice that beside ordinary load. Recovered: every request is answered after the attack, \
+         and twice that beside ordinary load; \
+         of `slow-reader`, beside `crowd`. Recovered: every request is answered after the attack, \
          within the first two of these, at most {DESCRIPTORS_KEPT} descriptors \
          more than before are open, memory is at most {} MiB above that before, and the process is \
          the same.",

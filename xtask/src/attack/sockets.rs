@@ -13,7 +13,7 @@ use crate::clock::{now, pause};
 const SOCKETS: u64 = DESCRIPTORS + 100;
 
 /// Sockets of those who let the service write.
-const READERS: u64 = 100;
+pub(super) const READERS: u64 = 100;
 
 /// Requests that each of them sends before it reads the first answer, which it never does.
 const PIPELINED: usize = 200;
