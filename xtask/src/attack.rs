@@ -65,7 +65,7 @@ const RULES: &str = "rules";
 const OWN_DESCRIPTORS: u64 = 4 * DESCRIPTORS;
 
 /// Time that a service has to give back what an attack took.
-const RECOVERY: Duration = Duration::from_secs(10);
+const RECOVERY: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     raise_descriptors()?;

@@ -15,6 +15,9 @@ use tokio::io::Interest;
 /// so that long and fast lines stay filled.
 const UNSENT_MAX: u32 = 128 * 1024;
 
+/// Connections that may wait to be accepted, where the system allows as many.
+const QUEUE: i32 = 4096;
+
 /// Prepares a listener whose connections send small writes without delay, and keep little that is
 /// not sent yet.
 ///
@@ -22,9 +25,23 @@ const UNSENT_MAX: u32 = 128 * 1024;
 /// When the system does not know an option.
 pub fn prepare(listener: &TcpListener) -> io::Result<()> {
     listener.set_nonblocking(true)?;
+    lengthen_queue(listener)?;
     // Connections inherit both, which spares system calls for each.
     rustix::net::sockopt::set_tcp_nodelay(listener, true)?;
     socket2::SockRef::from(listener).set_tcp_notsent_lowat(UNSENT_MAX)
+}
+
+/// Makes room for as many connections that wait to be accepted as the system allows.
+///
+/// The standard library asks for 128. When so many clients come at once, the system drops the first
+/// packet of the next one, who tries again after a whole second.
+///
+/// # Errors
+/// When the system refuses.
+fn lengthen_queue(listener: &TcpListener) -> io::Result<()> {
+    // A second call on the same socket changes its queue and nothing else. The system cuts the number
+    // to its own limit (`net.core.somaxconn`).
+    Ok(rustix::net::listen(listener, QUEUE)?)
 }
 
 /// A listener on a worker's thread.
@@ -73,5 +90,29 @@ impl Listener {
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn clients_that_come_all_at_once_need_not_try_again() {
+        let limit = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+        let most: usize = limit.trim().parse().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        prepare(&listener).unwrap();
+        let address = listener.local_addr().unwrap();
+        // Nobody accepts. Whoever finds no room in the queue is connected after a second at the earliest.
+        let clients: Vec<TcpStream> = (0..most.min(600))
+            .map(|number| {
+                let client = TcpStream::connect_timeout(&address, Duration::from_millis(900));
+                client.unwrap_or_else(|error| panic!("client {number}: {error}"))
+            })
+            .collect();
+        assert!(!clients.is_empty());
     }
 }

@@ -13,7 +13,7 @@ use graphql_http::body;
 use graphql_http::{DecodeError, Head, Media, Refusal, Step};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::json;
 use telemetry::metrics;
@@ -34,6 +34,8 @@ pub(crate) struct Handler {
     pub(crate) shard: Arc<Shard>,
     pub(crate) connections: Arc<ConnectionTable>,
     pub(crate) delay: Duration,
+    /// What answers of subgraphs say about caches.
+    pub(crate) cache_control: Option<HeaderValue>,
     /// In bytes.
     pub(crate) body_limit: u64,
 }
@@ -106,7 +108,12 @@ impl Handler {
                 } else {
                     status(media.status_of_refused_document())
                 };
-                with_type(status, media.content_type(), answer.body)
+                let mut reply = with_type(status, media.content_type(), answer.body);
+                if let Some(control) = &self.cache_control {
+                    let headers = reply.headers_mut();
+                    headers.insert(CACHE_CONTROL, control.clone());
+                }
+                reply
             }
             Err(NoAnswer::Refused(refusal)) => refused(media, &refusal),
             Err(NoAnswer::NotARequest(error)) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chassis::{ConnectionFlags, TimeError};
 use clap::Parser;
 use graphql_document::Limits;
-use hyper::header::HeaderName;
+use hyper::header::{HeaderName, HeaderValue};
 
 /// Longest delay: more is not a subgraph's answer time but a mistyped unit.
 const DELAY_MAX: Duration = Duration::from_secs(60);
@@ -32,6 +32,10 @@ pub(crate) struct Config {
     /// Time that a subgraph takes for each answer, such as 5ms or 1s; whole milliseconds.
     #[arg(long, env, value_name = "TIME", default_value = "0ms", value_parser = delay)]
     pub(crate) delay: Duration,
+
+    /// What the header `Cache-Control` of each GraphQL answer says, such as max-age=60; none without it.
+    #[arg(long, env, value_name = "TEXT")]
+    pub(crate) cache_control: Option<HeaderValue>,
 
     /// Name of a header whose values /seen counts; several with commas or by repeating the flag.
     #[arg(long, env, value_name = "NAME", value_delimiter = ',')]

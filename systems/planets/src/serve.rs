@@ -66,6 +66,7 @@ fn start(
         shard: seen.shard(),
         seen,
         delay: config.delay,
+        cache_control: config.cache_control,
         body_limit: config.body_limit,
     })
 }

@@ -13,11 +13,13 @@ mod connection;
 pub mod node;
 mod process;
 mod redis;
+mod yaml;
 
 pub use client::{Client, JSON};
 pub use connection::{Connection, Request, Response, get, post_json};
 pub use process::Process;
 pub use redis::Redis;
+pub use yaml::Yaml;
 
 /// The clock of tests that claim something about time.
 #[must_use]

@@ -13,6 +13,7 @@ mod batching;
 mod client;
 mod connections;
 mod demand_control;
+mod deploy;
 mod endpoint;
 mod expansion;
 mod extensions;

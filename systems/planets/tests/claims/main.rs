@@ -158,6 +158,21 @@ fn the_delay_is_waited_for() {
 }
 
 #[test]
+fn answers_of_subgraphs_say_what_caches_may_do_where_that_is_asked_for() {
+    let body = r#"{"query":"{__typename}"}"#;
+    for (flags, expected) in [
+        (&[][..], None),
+        (&["--cache-control", "max-age=60"], Some("max-age=60")),
+    ] {
+        let server = start(flags);
+        let answer = server.send(&post_json("/locations", body));
+        assert_eq!(answer.header("cache-control"), expected);
+        let seen = server.send(&get("/seen"));
+        assert_eq!(seen.header("cache-control"), None);
+    }
+}
+
+#[test]
 fn http_2_without_tls_is_understood() {
     let server = start(&[]);
     let mut stream = stream(&server);
