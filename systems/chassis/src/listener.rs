@@ -16,7 +16,7 @@ use tokio::io::Interest;
 const UNSENT_MAX: u32 = 128 * 1024;
 
 /// Connections that may wait to be accepted, where the system allows as many.
-const QUEUE: i32 = 4096;
+const QUEUE: u16 = 4096;
 
 /// Prepares a listener whose connections send small writes without delay, and keep little that is
 /// not sent yet.
@@ -25,23 +25,24 @@ const QUEUE: i32 = 4096;
 /// When the system does not know an option.
 pub fn prepare(listener: &TcpListener) -> io::Result<()> {
     listener.set_nonblocking(true)?;
-    lengthen_queue(listener)?;
+    set_queue(listener, QUEUE)?;
     // Connections inherit both, which spares system calls for each.
     rustix::net::sockopt::set_tcp_nodelay(listener, true)?;
     socket2::SockRef::from(listener).set_tcp_notsent_lowat(UNSENT_MAX)
 }
 
-/// Makes room for as many connections that wait to be accepted as the system allows.
+/// Makes room for so many connections that wait to be accepted, or as many as the system allows
+/// (`net.core.somaxconn`).
 ///
 /// The standard library asks for 128. When so many clients come at once, the system drops the first
-/// packet of the next one, who tries again after a whole second.
+/// packet of the next one, who tries again after a whole second. Only where connections are accepted
+/// more slowly than they come is a short queue better: in a long one everybody waits.
 ///
 /// # Errors
 /// When the system refuses.
-fn lengthen_queue(listener: &TcpListener) -> io::Result<()> {
-    // A second call on the same socket changes its queue and nothing else. The system cuts the number
-    // to its own limit (`net.core.somaxconn`).
-    Ok(rustix::net::listen(listener, QUEUE)?)
+pub fn set_queue(listener: &TcpListener, connections: u16) -> io::Result<()> {
+    // A second call on the same socket changes its queue and nothing else.
+    Ok(rustix::net::listen(listener, connections.into())?)
 }
 
 /// A listener on a worker's thread.

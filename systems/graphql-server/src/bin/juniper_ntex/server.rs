@@ -27,6 +27,9 @@ use ntex::web::{self, App, HttpRequest, HttpResponse};
 use crate::connections::{Counted, Open};
 use crate::schema::{self, Schema};
 
+/// Connections that may wait to be accepted.
+const QUEUE: u16 = 128;
+
 /// Time for the library's own timers before ours, which know less, end a connection: the library
 /// counts whole seconds, and tells the client why.
 const LIBRARY_FIRST: Duration = Duration::from_secs(2);
@@ -48,6 +51,8 @@ pub(crate) fn serve(listener: TcpListener, setup: Setup) -> io::Result<()> {
 }
 
 async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
+    // The library hands connections over more slowly than a crowd of clients opens them.
+    chassis::set_queue(&listener, QUEUE)?;
     // A copy, because `setup` moves into the closure that makes the workers.
     let config = setup.config.clone();
     let counter = Arc::new(Counter::default());
