@@ -21,12 +21,12 @@ impl Redis {
     /// When it does not start.
     #[must_use]
     pub fn start() -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
+        let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = free.local_addr().expect("its address").port();
         drop(free);
         let mut redis = Self {
             process: None,
-            folder: tempfile::tempdir().unwrap(),
+            folder: tempfile::tempdir().expect("a folder"),
             port,
         };
         redis.resume();
@@ -45,8 +45,8 @@ impl Redis {
     /// When it cannot be ended.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
-            process.kill().unwrap();
-            process.wait().unwrap();
+            process.kill().expect("it is ours");
+            process.wait().expect("it is ours");
         }
     }
 
@@ -59,16 +59,23 @@ impl Redis {
             .args(["--port", &self.port.to_string()])
             .args(["--bind", "127.0.0.1", "--save", "", "--daemonize", "no"])
             .args(["--appendonly", "yes", "--appendfsync", "always"])
-            .args(["--dir", self.folder.path().to_str().unwrap()])
+            .args([
+                "--dir",
+                self.folder.path().to_str().expect("a path in UTF-8"),
+            ])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("redis-server is needed; `./setup test` installs it");
-        let mut log = BufReader::new(process.stdout.take().unwrap());
+        let mut log = BufReader::new(process.stdout.take().expect("it is piped"));
         let mut line = String::new();
         while !line.contains("Ready to accept connections") {
             line.clear();
-            assert_ne!(log.read_line(&mut line).unwrap(), 0, "redis-server ended");
+            assert_ne!(
+                log.read_line(&mut line).expect("its log"),
+                0,
+                "redis-server ended"
+            );
         }
         // What it says later must not fill the pipe.
         thread::spawn(move || log.read_to_string(&mut String::new()));

@@ -121,13 +121,10 @@ impl Extensions {
             Some(Arc::new(Budget::new(&retry, now)))
         });
         let names = subgraphs.iter().map(|it| it.0);
-        let answers = match AnswerCache::new(&config.response_cache, names) {
-            Ok(answers) => answers.map(Arc::new),
-            Err(error) => {
-                errors.push(error.into());
-                None
-            }
-        };
+        let answers = AnswerCache::new(&config.response_cache, names)
+            .map_err(|error| errors.push(error.into()))
+            .unwrap_or_default()
+            .map(Arc::new);
         let this = Self {
             budgets: budgets.collect(),
             answers,
