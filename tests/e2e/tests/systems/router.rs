@@ -182,6 +182,13 @@ fn every_stage_is_called_as_often_as_the_labs_say() {
 }
 
 #[test]
+fn every_layer_of_the_gateway_does_its_work() {
+    let labs = Labs::new().with("beyond/layers", "");
+    let answer = labs.weigh(&["check", "."]).exits_with(0).text();
+    assert_eq!(answer.matches(": proven").count(), 8, "{answer}");
+}
+
+#[test]
 fn a_coprocessor_is_reached_over_tcp_and_over_its_unix_socket() {
     let labs = Labs::new().with("beyond/sockets", "[honest, header-dropped]");
     let answer = labs.weigh(&["check", "."]).exits_with(3).text();
