@@ -34,7 +34,14 @@ fn a_terminal_shows_the_variants_round_by_round_without_a_verdict() {
     );
     let six = &text[last..];
     let row = six.lines().find(|line| line.contains("again ")).unwrap();
-    assert!(row.contains('±') || row.contains(" to "), "{row}");
+    match row.contains("no number") {
+        // A check withheld it, which the live table says as the report does.
+        true => judged::not_run("others had the processors"),
+        false => {
+            judged::ran();
+            assert!(row.contains('±') || row.contains(" to "), "{row}");
+        }
+    }
     assert!(text.contains("no verdict before the end"), "{text}");
 }
 
