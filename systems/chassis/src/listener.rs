@@ -107,7 +107,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         prepare(&listener).unwrap();
         let address = listener.local_addr().unwrap();
-        // Nobody accepts. Whoever finds no room in the queue is connected after a second at the earliest.
+        // Nothing is accepted. A client that finds no room in the queue is connected after a second at
+        // the earliest.
         let clients: Vec<TcpStream> = (0..most.min(600))
             .map(|number| {
                 let client = TcpStream::connect_timeout(&address, Duration::from_millis(900));

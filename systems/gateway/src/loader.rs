@@ -10,7 +10,7 @@ use gateway_upstream::{Client, ClientSettings};
 use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::generation::{self, Generation, GenerationError, Sources};
-use crate::remotes::Remotes;
+use crate::remotes::{Remotes, WAIT_MAX};
 use crate::token_keys;
 
 /// Loads generations, and keeps the schemas of services between them.
@@ -50,9 +50,10 @@ impl Loader {
         let config = Arc::new(config);
         self.remotes.ask_all(&self.client, &config).await;
         let generation = self.build(&config)?;
-        token_keys::prefetch(&self.client, generation.extensions.token_keys()).await;
+        let keys = generation.extensions.token_keys();
+        token_keys::prefetch(&self.client, keys, WAIT_MAX).await;
         if let Some(answers) = generation.extensions.answers()
-            && !answers.required(token_keys::WAIT_MAX).await
+            && !answers.required(WAIT_MAX).await
         {
             return Err(GenerationError::NoRedis);
         }

@@ -12,9 +12,10 @@ use gateway_remote::{INTROSPECTION_BODY, SourceSchema};
 use gateway_upstream::{Call, Client};
 use http::{HeaderMap, Method};
 
-/// Longest time that a start or a reload waits for a service; after it, the service is asked in the
+/// Longest time that a start or a reload waits for a service, for keys of tokens, and for a Redis that is
+/// required. After it, a service is asked in the
 /// background.
-const WAIT_MAX: Duration = Duration::from_secs(3);
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(3);
 /// First and longest pause between two times that a service is asked.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 

@@ -2,8 +2,8 @@
 //! others.
 //!
 //! A runtime of one thread looks for what has arrived between passes over its tasks. A pass in which
-//! fifty connections of one client each begin something heavy takes as long as all of it, and whoever
-//! arrives meanwhile waits for the end of the pass and then behind the next fifty. So after some time
+//! fifty connections of one client each begin something heavy takes as long as all of it, and a client
+//! that arrives meanwhile waits for the end of the pass and then behind the next fifty. So after some time
 //! a pass begins nothing more for a client for which it has begun something; the rest waits for the
 //! next pass, and clients that are new in it go before.
 

@@ -55,7 +55,7 @@ const ONE_CONNECTION: &str = "there is one connection to each Redis";
 const NO_REDIS_TLS: &str = "Redis is not spoken to with TLS, and answers would travel in the clear: remove it, or name a tunnel on this machine in `urls`";
 const NO_MAINTENANCE: &str = "nothing is searched for in Redis to be deleted";
 const NO_LONGER: &str = "an answer is kept no longer for being asked for";
-const REDIS_METRICS: &str = "metrics are those of the README";
+const OWN_METRICS: &str = "metrics are those of the README";
 const RESOLVER: &str = "the system's resolver decides";
 
 /// The first that fits counts.
@@ -329,7 +329,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "response_cache/expose_keys_in_context",
         "keys are not told to stages",
     ),
-    idle("response_cache/metrics", "metrics are those of the README"),
+    idle("response_cache/metrics", OWN_METRICS),
     refused(
         "response_cache/cdn_invalidation",
         On::Enabled,
@@ -354,7 +354,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     ),
     idle(
         "response_cache/subgraph/all/redis/metrics_interval",
-        REDIS_METRICS,
+        OWN_METRICS,
     ),
     idle(
         "response_cache/subgraph/all/redis/maintenance_timeout",
@@ -372,7 +372,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     ),
     idle(
         "response_cache/subgraph/subgraphs/*/redis/metrics_interval",
-        REDIS_METRICS,
+        OWN_METRICS,
     ),
     idle(
         "response_cache/subgraph/subgraphs/*/redis/maintenance_timeout",

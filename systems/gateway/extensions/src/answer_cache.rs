@@ -100,8 +100,6 @@ pub(crate) struct Keys {
 struct Pair {
     public: String,
     private: Option<String>,
-    /// The type whose invalidations concern the answer.
-    of: String,
     /// What a shelf needs to keep the answer; nothing in memory, and where the shelf cannot be asked.
     stamps: Option<Stamps>,
 }
@@ -317,8 +315,11 @@ impl AnswerCache {
         // Root fields of any kind: what concerns `Query` concerns them.
         let mut digest = self.digest(question, "Query");
         digest.update(question.body);
-        let mut keys = [pair(digest, "Query", question.client.as_deref())];
-        let found = self.find(question.subgraph, &mut keys).await.pop();
+        let mut keys = [pair(digest, question.client.as_deref())];
+        let found = self
+            .find(question.subgraph, &["Query"], &mut keys)
+            .await
+            .pop();
         let found = found.expect("one answer was looked for");
         let [keys] = keys;
         self.count(question.subgraph, usize::from(found.is_some()), 1);
@@ -347,6 +348,7 @@ impl AnswerCache {
             own: None,
             entities: Vec::with_capacity(list.len()),
         };
+        let mut types = Vec::with_capacity(list.len());
         for one in list {
             let typename = serde_json::from_str::<Representation<'_>>(one.get());
             let Ok(Representation { typename }) = typename else {
@@ -364,10 +366,12 @@ impl AnswerCache {
                 }
             }
             digest.update(one.get());
-            let pair = pair(digest, typename, question.client.as_deref());
+            let pair = pair(digest, question.client.as_deref());
             keys.entities.push(pair);
+            types.push(typename);
         }
-        let found = self.find(question.subgraph, &mut keys.entities).await;
+        let entities = &mut keys.entities;
+        let found = self.find(question.subgraph, &types, entities).await;
         let hits = found.iter().flatten().count();
         self.count(question.subgraph, hits, list.len());
         if hits == 0 {
@@ -485,10 +489,15 @@ impl AnswerCache {
         }
     }
 
-    /// What is there for each of these.
-    async fn find(&self, subgraph: &str, pairs: &mut [Pair]) -> Vec<Option<Arc<Answer>>> {
+    /// What is there for each of these, whose types are given in the same order.
+    async fn find(
+        &self,
+        subgraph: &str,
+        types: &[&str],
+        pairs: &mut [Pair],
+    ) -> Vec<Option<Arc<Answer>>> {
         if let Some(shelf) = self.shelf(subgraph) {
-            return shelf.find(subgraph, pairs).await;
+            return shelf.find(subgraph, types, pairs).await;
         }
         let get = |key: &String| self.kept.get(Key::new(key, None));
         let found = pairs
@@ -567,7 +576,7 @@ fn add(digest: &mut Sha256, part: &[u8]) {
     digest.update(part);
 }
 
-fn pair(digest: Sha256, of: &str, client: Option<&str>) -> Pair {
+fn pair(digest: Sha256, client: Option<&str>) -> Pair {
     let private = client.map(|client| {
         let mut digest = digest.clone();
         digest.update([0xff]);
@@ -577,7 +586,6 @@ fn pair(digest: Sha256, of: &str, client: Option<&str>) -> Pair {
     Pair {
         public: hexadecimal(&digest.finalize()),
         private,
-        of: of.to_owned(),
         stamps: None,
     }
 }

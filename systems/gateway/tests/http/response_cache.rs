@@ -141,7 +141,7 @@ fn shared(redis: &Redis, more: &str) -> String {
 }
 
 /// Answers are kept in the background: waits until a question reaches no subgraph.
-fn asks_nobody(gateway: &Gateway, planets: &Stub, query: &str, answer: &str) {
+fn asks_no_subgraph(gateway: &Gateway, planets: &Stub, query: &str, answer: &str) {
     let deadline = now() + Duration::from_secs(10);
     loop {
         let before = planets.seen().len();
@@ -170,7 +170,7 @@ fn processes_that_share_a_redis_share_answers() {
     let planets = planets("cache-control: max-age=60\r\n");
     let config = planets.config(&shared(&redis, ""));
     let first = Gateway::start(&config);
-    asks_nobody(&first, &planets, BOTH, ANSWER);
+    asks_no_subgraph(&first, &planets, BOTH, ANSWER);
     let before = planets.seen().len();
     let second = Gateway::start(&config);
     assert_eq!(second.send(&post(BOTH)).text(), ANSWER);
@@ -194,9 +194,7 @@ fn processes_that_share_a_redis_share_answers() {
 fn what_one_process_is_told_all_know_and_a_redis_that_is_gone_makes_nothing_wrong() {
     let mut redis = Redis::start();
     let planets = planets("cache-control: max-age=60\r\n");
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap().to_string();
-    drop(free);
+    let address = free_address();
     let config = |endpoint: &str| {
         let caching = format!(
             "response_cache: {{enabled: true, {endpoint}subgraph: {{all: {{invalidation: {{enabled: true, shared_key: secret}}, redis: {{urls: ['{}'], required_to_start: true}}}}}}}}\n",
@@ -209,15 +207,15 @@ fn what_one_process_is_told_all_know_and_a_redis_that_is_gone_makes_nothing_wron
         Gateway::start(&config(&endpoint)),
         Gateway::start(&config("")),
     );
-    asks_nobody(&told, &planets, BOTH, ANSWER);
-    asks_nobody(&other, &planets, BOTH, ANSWER);
+    asks_no_subgraph(&told, &planets, BOTH, ANSWER);
+    asks_no_subgraph(&other, &planets, BOTH, ANSWER);
     let of_type = r#"[{"kind":"type","subgraph":"reviews","type":"Location"}]"#;
     assert_eq!(invalidate(&address, Some("secret"), of_type).status, 202);
     let before = planets.seen().len();
     assert_eq!(other.send(&post(BOTH)).text(), ANSWER);
     assert_eq!(planets.seen().len(), before + 1);
     let all = r#"[{"kind":"subgraph","subgraph":"locations"}]"#;
-    asks_nobody(&other, &planets, BOTH, ANSWER);
+    asks_no_subgraph(&other, &planets, BOTH, ANSWER);
     assert_eq!(invalidate(&address, Some("secret"), all).status, 202);
     let before = planets.seen().len();
     assert_eq!(other.send(&post(NAMES)).status, 200);
@@ -231,7 +229,7 @@ fn what_one_process_is_told_all_know_and_a_redis_that_is_gone_makes_nothing_wron
     let refused = invalidate(&address, Some("secret"), all);
     assert_eq!(refused.status, 503, "{}", refused.text());
     redis.resume();
-    asks_nobody(&other, &planets, BOTH, ANSWER);
+    asks_no_subgraph(&other, &planets, BOTH, ANSWER);
 }
 
 #[test]
@@ -281,6 +279,12 @@ fn a_redis_that_is_required_or_cannot_be_named_is_told_before_anything_is_served
     assert_eq!(gateway.send(&post(BOTH)).text(), ANSWER);
 }
 
+/// Free a moment ago: the gateway prints where invalidations go in a line that these tests do not read.
+fn free_address() -> String {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    free.local_addr().unwrap().to_string()
+}
+
 fn invalidate(address: &str, key: Option<&str>, body: &str) -> Response {
     let mut headers = vec![("content-type", "application/json")];
     headers.extend(key.map(|key| ("authorization", key)));
@@ -294,10 +298,7 @@ fn invalidate(address: &str, key: Option<&str>, body: &str) -> Response {
 #[test]
 fn what_the_endpoint_is_told_is_asked_for_again() {
     let planets = planets("cache-control: max-age=60\r\n");
-    // Free a moment ago: the gateway prints it in a line that these tests do not read.
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap().to_string();
-    drop(free);
+    let address = free_address();
     let config = format!(
         "response_cache: {{enabled: true, invalidation: {{listen: '{address}', path: /invalidation}}, subgraph: {{all: {{invalidation: {{enabled: true, shared_key: secret}}}}, subgraphs: {{locations: {{invalidation: {{enabled: false}}}}}}}}}}\n"
     );

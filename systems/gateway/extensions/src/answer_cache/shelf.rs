@@ -8,7 +8,7 @@
 //! Redis may be slow or gone: then nothing is found and nothing kept, and subgraphs are asked. What
 //! waits to be kept is bounded; an invalidation is refused rather than lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -110,33 +110,30 @@ impl Shelf {
         self.failures.load(Ordering::Relaxed)
     }
 
-    /// What is there for each of these, which get the stamps that an answer to them needs.
+    /// What is there for each of these, which get the stamps that an answer to them needs. `types` are
+    /// theirs, in the same order.
     pub(super) async fn find(
         &self,
         subgraph: &str,
+        types: &[&str],
         pairs: &mut [Pair],
     ) -> Vec<Option<Arc<Answer>>> {
-        match self.read(subgraph, pairs).await {
-            Ok(found) => found,
-            Err(_) => {
-                self.failures.fetch_add(1, Ordering::Relaxed);
-                // Without stamps, the answers are not kept either.
-                pairs.iter_mut().for_each(|pair| pair.stamps = None);
-                pairs.iter().map(|_| None).collect()
-            }
-        }
+        self.read(subgraph, types, pairs).await.unwrap_or_else(|_| {
+            self.failures.fetch_add(1, Ordering::Relaxed);
+            // They have got no stamps, so the answers are not kept either.
+            pairs.iter().map(|_| None).collect()
+        })
     }
 
     async fn read(
         &self,
         subgraph: &str,
+        types: &[&str],
         pairs: &mut [Pair],
     ) -> Result<Vec<Option<Arc<Answer>>>, LinkError> {
-        let mut types: Vec<&str> = pairs.iter().map(|pair| pair.of.as_str()).collect();
-        types.sort_unstable();
-        types.dedup();
+        let different: BTreeSet<&str> = types.iter().copied().collect();
         let mut names = vec![self.stamp_of_subgraph(subgraph)];
-        names.extend(types.iter().map(|of| self.stamp_of_type(subgraph, of)));
+        names.extend(different.iter().map(|of| self.stamp_of_type(subgraph, of)));
         let stamped = names.len();
         for pair in pairs.iter() {
             names.push(self.answer(&pair.public));
@@ -161,25 +158,20 @@ impl Shelf {
         let left = deadline.saturating_sub(began.elapsed());
         let stamps = self.complete(&names[..stamped], stamps, left).await?;
         let (of_subgraph, of_types) = stamps.split_first().expect("a stamp for each name");
-        let of_types: BTreeMap<&str, Stamp> =
-            types.into_iter().zip(of_types.iter().copied()).collect();
-        let found = pairs.iter().map(|pair| {
-            let wanted = Stamps(*of_subgraph, of_types[pair.of.as_str()]);
+        let of_types: BTreeMap<&str, Stamp> = different
+            .into_iter()
+            .zip(of_types.iter().copied())
+            .collect();
+        let found = pairs.iter_mut().zip(types).map(|(pair, of)| {
+            let wanted = Stamps(*of_subgraph, of_types[of]);
+            pair.stamps = Some(wanted);
             let mut read = || decode(values.next().flatten()?, &wanted).map(Arc::new);
             let public = read();
             // Read in any case: each pair has its values.
             let private = pair.private.as_ref().and_then(|_| read());
-            (public.or(private), wanted)
+            public.or(private)
         });
-        let found: Vec<_> = found.collect();
-        Ok(found
-            .into_iter()
-            .zip(pairs)
-            .map(|((answer, stamps), pair)| {
-                pair.stamps = Some(stamps);
-                answer
-            })
-            .collect())
+        Ok(found.collect())
     }
 
     /// Makes the stamps that Redis does not have, unless another process is faster.
@@ -234,11 +226,10 @@ impl Shelf {
         if bytes == 0 {
             return;
         }
-        let waiting = Waiting::new(&self.waiting, bytes);
-        if waiting.is_too_much() {
+        let Some(waiting) = Waiting::begin(&self.waiting, bytes) else {
             self.failures.fetch_add(1, Ordering::Relaxed);
             return;
-        }
+        };
         let deadline = self.config.timeout.unwrap_or(self.config.insert_timeout).0;
         let (link, failures) = (self.link.clone(), Arc::clone(&self.failures));
         tokio::spawn(async move {
@@ -291,20 +282,15 @@ impl Shelf {
 struct Waiting {
     all: Arc<AtomicUsize>,
     own: usize,
-    before: usize,
 }
 
 impl Waiting {
-    fn new(all: &Arc<AtomicUsize>, own: usize) -> Self {
-        Self {
-            before: all.fetch_add(own, Ordering::Relaxed),
-            all: Arc::clone(all),
-            own,
-        }
-    }
-
-    fn is_too_much(&self) -> bool {
-        self.before.saturating_add(self.own) > WAITING_BYTES_MAX
+    /// Nothing when too many wait already.
+    fn begin(all: &Arc<AtomicUsize>, own: usize) -> Option<Self> {
+        let before = all.fetch_add(own, Ordering::Relaxed);
+        let all = Arc::clone(all);
+        // Dropped, and no longer counted, when it is too much.
+        Some(Self { all, own }).filter(|_| before.saturating_add(own) <= WAITING_BYTES_MAX)
     }
 }
 
