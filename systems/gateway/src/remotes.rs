@@ -13,8 +13,7 @@ use gateway_upstream::{Call, Client};
 use http::{HeaderMap, Method};
 
 /// Longest time that a start or a reload waits for a service, for keys of tokens, and for a Redis that is
-/// required. After it, a service is asked in the
-/// background.
+/// required. After it, services and keys are asked for in the background.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(3);
 /// First and longest pause between two times that a service is asked.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
