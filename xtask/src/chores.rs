@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 
 use crate::judged::{self, Notes};
+use crate::test_run::{Selection, Tally};
 
 /// The repository's root.
 pub(crate) fn root() -> PathBuf {
@@ -41,41 +42,27 @@ pub(crate) fn ci() -> anyhow::Result<()> {
     // parallel tests from queueing behind each other's build lock.
     cargo(&["build", "--locked", "--workspace", "--bins"], &[])?;
     let notes = Notes::begin()?;
-    let tested = tests(&notes);
+    let mut tally = Tally::default();
+    tests(&notes, &mut tally)?;
     // What was not run is said whether or not the others passed.
     let judged = notes.conclude();
-    tested.and(judged)
+    tally.conclude().and(judged)
 }
 
 /// All tests, those of the whole system one at a time.
-fn tests(notes: &Notes) -> anyhow::Result<()> {
+fn tests(notes: &Notes, tally: &mut Tally) -> anyhow::Result<()> {
     let noted = (judged::VARIABLE, notes.path());
-    cargo(
-        &[
-            "test",
-            "--locked",
-            "--no-fail-fast",
-            "--workspace",
-            "--exclude",
-            "xtask",
-            "--exclude",
-            "e2e",
-        ],
-        &[PROPERTIES_SEED, noted],
-    )?;
+    tally.run(Selection {
+        cargo: &["--workspace", "--exclude", "xtask", "--exclude", "e2e"],
+        programs: &[],
+        environment: &[PROPERTIES_SEED, noted],
+    })?;
     // One at a time: each of them loads a server, and two would disturb each other.
-    cargo(
-        &[
-            "test",
-            "--locked",
-            "--no-fail-fast",
-            "--package",
-            "e2e",
-            "--",
-            "--test-threads=1",
-        ],
-        &[noted],
-    )
+    tally.run(Selection {
+        cargo: &["--package", "e2e"],
+        programs: &["--test-threads=1"],
+        environment: &[noted],
+    })
 }
 
 /// The coprocessor in Rust is a workspace of its own, as the other languages are, and no member

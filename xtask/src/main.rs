@@ -19,11 +19,22 @@ mod results;
 mod rust_source;
 mod shape;
 mod slices;
+mod test_run;
 #[cfg(test)]
 mod tidy;
 
-use clap::Parser;
+use std::process::ExitCode;
 
-fn main() -> anyhow::Result<()> {
-    command_line::Chore::parse().run()
+use clap::Parser as _;
+
+/// A mistake is one line and the last, without the backtrace that would bury it.
+fn main() -> ExitCode {
+    let Err(error) = command_line::Chore::parse().run() else {
+        return ExitCode::SUCCESS;
+    };
+    #[expect(clippy::print_stderr, reason = "the only voice of a chore")]
+    {
+        eprintln!("xtask: {error:#}");
+    }
+    ExitCode::FAILURE
 }
