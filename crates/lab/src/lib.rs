@@ -49,6 +49,7 @@ mod requests;
 mod revisions;
 mod scenario;
 mod schema;
+mod scheme;
 mod scope;
 mod setups;
 mod shared_systems;
