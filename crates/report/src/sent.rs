@@ -44,7 +44,7 @@ pub(crate) fn table(summary: &Summary) -> Table {
         if has_batches {
             let cpu = sent.cpu_us_per_operation.as_ref();
             let overhead = cpu.and_then(|it| cell::difference_of(it, Unit::Microseconds, 1.0));
-            cells.push(digits::value(sent.operations_per_request, None));
+            cells.push(digits::planned(sent.operations_per_request));
             cells.push(cpu.map_or_else(nothing, |it| cell::with_error(it, Unit::Microseconds)));
             cells.push(overhead.unwrap_or_else(nothing));
         }
@@ -91,8 +91,8 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
     let batches = named(&|sent| sent.operations_per_request != 1.0);
     if !batches.is_empty() {
         sentences.push(format!(
-            "A request of {} carries several operations: its latency, rate and cost are those of all of \
-             them together.",
+            "Requests to {} carry several operations: latency, rate and cost of a request are those of \
+             all of them together.",
             describe::named(&batches)
         ));
     }
@@ -198,7 +198,7 @@ mod tests {
             for words in [
                 "`batch` is sent other requests than `plain`: a difference contains that.",
                 "`secure` is spoken to over HTTP/1.1 over TLS, which its baseline is not",
-                "A request of `batch` carries several operations",
+                "Requests to `batch` carry several operations",
             ] {
                 assert!(flat.contains(words), "{words}\n{shown}");
             }

@@ -18,9 +18,9 @@ pub struct SentSummary {
     pub protocol: Option<ProtocolText>,
     /// Operations that a request carries, on average: more than 1 of batches.
     pub operations_per_request: f64,
-    /// Bytes of a request, head and body, before encryption; absent where none was sent.
+    /// Bytes of a request on the wire, TLS and handshakes included; absent where none was sent.
     pub bytes_sent_per_request: Option<f64>,
-    /// Bytes of a complete answer, head and body, before encryption; absent without one.
+    /// Bytes received for each complete answer, TLS and handshakes included; absent without one.
     pub bytes_received_per_request: Option<f64>,
     /// Processor time per operation; absent where it could not be read, and where every request of all
     /// variants carries one.
