@@ -49,7 +49,7 @@ pub(crate) struct Outline {
 pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
     let credentials = Values::of(
         lab.all()
-            .flat_map(|it| &it.requests)
+            .flat_map(|it| it.requests.iter().chain(&it.prepare))
             .flat_map(|it| &it.headers),
     );
     let files: Vec<FileText> = lab
