@@ -49,7 +49,6 @@ mod requests;
 mod revisions;
 mod scenario;
 mod schema;
-mod scheme;
 mod scope;
 mod setups;
 mod shared_systems;

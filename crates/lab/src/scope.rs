@@ -9,11 +9,12 @@ use yaml_with_places::{At, Finding, Place, did_you_mean};
 
 use crate::formats::Verbatim;
 use crate::reading::Reading;
-use crate::scheme;
 use crate::systems::{Systems, list};
 use crate::template::{Part, Reference, Template};
 use crate::text::{Form, Text};
 use crate::variants::Draft;
+
+mod scheme;
 
 /// A setting: its system, or `None` for a lab-wide one, and its name.
 type Key<'a> = (Option<&'a str>, &'a str);

@@ -204,7 +204,7 @@ pub(crate) struct LoadFile {
     pub(crate) requests: OneOrMany<At<RequestEntry>>,
     /// Sent once after each start of the systems, in order, before the proof and everything else: as an
     /// operation is registered that later requests only name. A wrong answer is a failed proof. These
-    /// are in no figure, and no proof counts them.
+    /// are in no figure, and no proof counts them. Behind a balancer each reaches one instance.
     #[serde(default)]
     pub(crate) prepare: OneOrMany<At<RequestEntry>>,
     /// Instead of `requests`: requests that follow one another, each after the answer to the one

@@ -128,16 +128,16 @@ fn a_variant_over_tls_is_weighed_against_a_baseline_in_the_clear() {
     let identity = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]);
     let identity = identity.expect("a key can be made");
     let program = modern().display().to_string();
-    let world = World::of_lab(&format!(
+    let world = World::of_lab(
         "question: what does TLS cost?\n\
          load:\n  connections: 2\n  count: 40\n  ca: certificate.pem\n\
          rounds: 1\nwarmup: 0s\ntarget: server\n\
-         systems:\n  server:\n    settings: {{scheme: http, start: clear.sh}}\n    scheme: '{{{{scheme}}}}'\n    folder: .\n    \
-         run: sh {{{{start}}}} --listen {{{{addr}}}}\n    ready: {{path: /health}}\n\
-         proof:\n  - {{name: all arrive, ask: '{{{{server.url}}}}/seen', json: /requests, exactly-per-request: 1}}\n\
-         baseline: {{name: clear}}\n\
-         variants: [{{name: secret, with: {{server.scheme: https, server.start: tls.sh}}}}]\n"
-    ))
+         systems:\n  server:\n    settings: {scheme: http, start: clear.sh}\n    scheme: '{{scheme}}'\n    folder: .\n    \
+         run: sh {{start}} --listen {{addr}}\n    ready: {path: /health}\n\
+         proof:\n  - {name: all arrive, ask: '{{server.url}}/seen', json: /requests, exactly-per-request: 1}\n\
+         baseline: {name: clear}\n\
+         variants: [{name: secret, with: {server.scheme: https, server.start: tls.sh}}]\n"
+    )
     .file("clear.sh", &format!("exec '{program}' \"$@\"\n"))
     .file("tls.sh", &format!("exec '{program}' --tls . \"$@\"\n"))
     .file("certificate.pem", &identity.cert.pem())

@@ -2,14 +2,14 @@
 
 use yaml_with_places::{At, Finding};
 
+use super::Scope;
 use crate::formats::Name;
 use crate::reading::Reading;
-use crate::scope::Scope;
 use crate::url_keys;
 use crate::wire::SystemFile;
 
 /// What `scheme` says, or the `url` of a system that runs already.
-pub(crate) fn is_encrypted(
+pub(super) fn is_encrypted(
     (name, file): &(At<Name>, SystemFile),
     scope: &Scope<'_>,
     reading: &mut Reading<'_>,
