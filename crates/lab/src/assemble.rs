@@ -230,6 +230,7 @@ impl Assembly<'_> {
         let sent = Sent::of_lab(load, draft.sent)
             .with_data(self.data)
             .within(&scope);
+        requests::check_scenario(load, draft.sent, reading);
         let (mut requests, steps) = sent.check(self.load_at, reading);
         let prepare = sent.prepare(reading);
         let known = Places {

@@ -54,7 +54,7 @@ impl<'a> Sent<'a> {
         let steps = load.scenario.as_ref().map(|steps| steps.value.as_slice());
         Sent {
             requests: own_requests.unwrap_or(&load.requests),
-            // A variant with requests of its own sends those, also where the lab has a scenario.
+            // Both at once is reported by `check_scenario`.
             steps: steps.filter(|_| !has_own),
             prepare: [&load.prepare, own.map_or(NO_REQUESTS, |own| &own.prepare)],
             method: own
@@ -179,6 +179,18 @@ impl<'a> Sent<'a> {
         };
         let found = sending.inline(request, at, reading);
         found.map(|(request, _)| request)
+    }
+}
+
+/// A variant's own requests would have no steps, and its baseline's iterations no counterpart.
+pub(crate) fn check_scenario(load: &LoadFile, own: Option<&SentFile>, reading: &mut Reading<'_>) {
+    let own = own.and_then(|own| own.requests.0.first());
+    if let (Some(scenario), Some(first)) = (&load.scenario, own) {
+        reading.findings.add(
+            Finding::new(first.place, "`requests` of a variant, and the lab has a `scenario`")
+                .related(scenario.place, "`scenario` is given here")
+                .help("all variants take the same steps; let a setting stand in them, or give the lab `requests`"),
+        );
     }
 }
 

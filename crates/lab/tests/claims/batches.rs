@@ -136,6 +136,28 @@ fn mistakes_about_batches_say_where_and_what_to_write() {
 }
 
 #[test]
+fn variants_of_a_scenario_take_the_same_steps() {
+    let text = changed(&[
+        (
+            "  duration: 1s\n",
+            "  duration: 1s\n  scenario: [{path: /a}, {path: /b}]\n",
+        ),
+        (
+            "{name: b, with: {server.stack: b}}",
+            "{name: b, load: {requests: {path: /c}}}",
+        ),
+    ]);
+    let shown = Folder::with_lab(text).mistakes();
+    for words in [
+        "`requests` of a variant, and the lab has a `scenario`",
+        "all variants take the same steps",
+        "labs/x.yaml:",
+    ] {
+        assert!(shown.contains(words), "{words}\n{shown}");
+    }
+}
+
+#[test]
 fn a_single_request_is_not_compared_with_a_batch() {
     let text = changed(&[
         (
