@@ -5,10 +5,10 @@ use serde_json::Value;
 
 /// A server that knows hashes and lists; the variant `hash` sends a hash, with or without its text once
 /// after each start, and `list` the two requests in one.
-fn world(prepare: &str, answer: &str) -> World {
+fn world(load: &str, prepare: &str, answer: &str) -> World {
     World::of_lab(&format!(
         "question: what does another way of asking cost?\n\
-         load:\n  rate: 100/s\n  duration: 300ms\n  requests: [one.json, two.json]\n\
+         load:\n  {load}\n  requests: [one.json, two.json]\n\
          rounds: 2\nwarmup: 50ms\norder: side-by-side\ntarget: server\n\
          systems:\n  server:\n    settings: {{answer: operations}}\n    \
          run: {} --listen {{{{addr}}}} --answer {{{{answer}}}}\n    ready: {{path: /health}}\n\
@@ -24,6 +24,8 @@ fn world(prepare: &str, answer: &str) -> World {
     .file("register.json", "{\"query\": \"{ test { id } }\", \"hash\": 1}\n")
 }
 
+const RATE: &str = "rate: 100/s\n  duration: 300ms";
+const COUNT: &str = "connections: 1\n  count: 40";
 const REGISTER: &str = "prepare: register.json, ";
 
 fn named<'a>(recording: &'a Value, name: &str) -> &'a Value {
@@ -33,11 +35,8 @@ fn named<'a>(recording: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn each_variant_is_sent_its_own_and_the_report_says_what_that_was() {
-    // What was sent is shown beside figures only, and a machine without time for the generator has none.
-    let Some(run) = world(REGISTER, "operations").believed() else {
-        return;
-    };
+fn each_variant_is_sent_its_own_at_the_same_planned_times() {
+    let run = world(RATE, REGISTER, "operations").run();
     let recording = run.recording();
     assert_eq!(recording["load"]["requests"][0]["name"], "one");
     let hash = named(&recording, "hash");
@@ -57,11 +56,21 @@ fn each_variant_is_sent_its_own_and_the_report_says_what_that_was() {
         assert_eq!(round["outcomes"]["passed"], 30, "{round:#}");
         assert_eq!(round["planned"], 30);
     }
+}
+
+#[test]
+fn the_report_says_what_was_sent_and_what_an_operation_costs() {
+    // It stands beside figures only, and a machine without time for the generator has none.
+    let Some(run) = world(COUNT, REGISTER, "operations").believed() else {
+        return;
+    };
     let rows = &summary_of(&run.recording_folder())["variants"];
     let sent = |row: usize| &rows[row]["sent"];
     let bytes = |row: usize| sent(row)["bytes_sent_per_request"].as_f64().expect("bytes");
     assert_eq!(sent(2)["operations_per_request"], 3.0);
     assert!(bytes(1) < bytes(0) && bytes(0) < bytes(2), "{rows:#}");
+    let cpu = sent(2)["cpu_us_per_operation"]["value"].as_f64();
+    assert!(cpu.is_some_and(|cpu| cpu > 0.0), "{rows:#}");
     run.shows("`hash` and `list` are sent other requests than `text`");
     run.shows_in_full("What was sent");
     run.shows_in_full("Requests to `list` carry several operations");
@@ -69,7 +78,7 @@ fn each_variant_is_sent_its_own_and_the_report_says_what_that_was() {
 
 #[test]
 fn what_was_not_registered_and_lists_that_lack_an_answer_have_no_number() {
-    let checked = world("", "short-lists").command("check").output();
+    let checked = world(RATE, "", "short-lists").command("check").output();
     let checked = e2e::Run::of(checked.expect("weigh is built")).exits_with(3);
     let text = unwrapped(&checked.answer());
     assert!(text.contains("text: proven"), "{text}");
@@ -84,7 +93,7 @@ fn what_was_not_registered_and_lists_that_lack_an_answer_have_no_number() {
 #[test]
 fn an_operation_that_cannot_be_registered_is_a_proof_that_is_not_given() {
     let wrong = "prepare: {name: register, json: {hash: 1}}, ";
-    let checked = world(wrong, "operations").command("check").output();
+    let checked = world(RATE, wrong, "operations").command("check").output();
     let checked = e2e::Run::of(checked.expect("weigh is built")).exits_with(3);
     let text = unwrapped(&checked.answer());
     let words = "hash: did not do the work: preparing with request `register`: expected a GraphQL answer without errors";
