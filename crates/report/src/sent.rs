@@ -77,16 +77,22 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
             summary.against()
         ));
     }
-    for row in &summary.variants {
-        let Some(sent) = &row.sent else { continue };
-        if let Some(protocol) = &sent.protocol {
-            sentences.push(format!(
-                "`{}` is spoken to over {}, which its baseline is not: its difference contains what the \
-                 generator pays for that.",
-                row.name,
-                describe::protocol(protocol)
-            ));
+    // Those of one protocol are told of together.
+    let mut told = Vec::new();
+    let protocols = summary.variants.iter();
+    for protocol in protocols.filter_map(|row| row.sent.as_ref()?.protocol) {
+        if told.contains(&protocol) {
+            continue;
         }
+        told.push(protocol);
+        let spoken = named(&|sent| sent.protocol == Some(protocol));
+        sentences.push(format!(
+            "{} {} spoken to over {}, unlike {}: a difference contains what the generator pays for that.",
+            describe::named(&spoken),
+            is_or_are(&spoken),
+            describe::protocol(&protocol),
+            summary.against()
+        ));
     }
     let batches = named(&|sent| sent.operations_per_request != 1.0);
     if !batches.is_empty() {
@@ -197,7 +203,7 @@ mod tests {
             let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
             for words in [
                 "`batch` is sent other requests than `plain`: a difference contains that.",
-                "`secure` is spoken to over HTTP/1.1 over TLS, which its baseline is not",
+                "`secure` is spoken to over HTTP/1.1 over TLS, unlike `plain`: a difference contains",
                 "Requests to `batch` carry several operations",
             ] {
                 assert!(flat.contains(words), "{words}\n{shown}");

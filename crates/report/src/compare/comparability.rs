@@ -275,6 +275,7 @@ fn setups(found: &mut Comparability, a: &VariantRecord, b: &VariantRecord) {
         let of = |variant: &VariantRecord| variant.with.get(key).cloned();
         found.differ(false, &format!("{name}: {key}"), of(a), of(b));
     }
+    // As the requests of the load: other requests are another question.
     if requests(&a.requests) != requests(&b.requests) {
         let shown = |variant: &VariantRecord| {
             let own = describe::requests(&variant.requests);
@@ -283,18 +284,19 @@ fn setups(found: &mut Comparability, a: &VariantRecord, b: &VariantRecord) {
                 own => own.join("; "),
             })
         };
-        found.differ(false, &format!("{name}: requests"), shown(a), shown(b));
+        let what = format!("{name}: requests");
+        match (shown(a), shown(b)) {
+            (of_a, of_b) if of_a == of_b => found
+                .obstacles
+                .push(format!("{what}: the same names with other contents")),
+            (of_a, of_b) => found.differ(true, &what, of_a, of_b),
+        }
     }
     let protocol = |variant: &VariantRecord| {
         let own = variant.protocol.as_ref().map(describe::protocol);
         Some(own.unwrap_or_else(|| "that of all".to_owned()))
     };
-    found.differ(
-        false,
-        &format!("{name}: protocol"),
-        protocol(a),
-        protocol(b),
-    );
+    found.differ(true, &format!("{name}: protocol"), protocol(a), protocol(b));
     for system in &b.systems {
         // A system that only one side has is visible in the keys of its setup.
         let Some(other) = a.systems.iter().find(|other| other.name == system.name) else {
