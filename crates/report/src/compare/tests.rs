@@ -141,6 +141,7 @@ fn a_variant_that_was_sent_other_requests_is_not_compared() {
     assert!(!obstacles.contains("baseline: requests"), "{obstacles}");
     // Also where nothing that is shown of a request is different.
     let mut wednesday = tuesday.clone();
+    wednesday.started_at = "2026-02-04T10:00:00Z".to_owned();
     wednesday.variants[1].requests[0].body_sha256 = Some("1".repeat(64));
     let found = of(
         &recorded("b", None, &tuesday),
