@@ -111,18 +111,21 @@ fn check_alone(file: &LabFile, systems: &Systems<'_>, tree: &Node, reading: &mut
     systems.check(file.target.as_ref(), reading);
     replicas::check_names(systems, reading);
     check_max_time(file, tree, reading);
-    check_certificate(file, systems, reading);
 }
 
-/// Keys about certificates need a target with TLS.
-fn check_certificate(file: &LabFile, systems: &Systems<'_>, reading: &mut Reading<'_>) {
-    // An included file that cannot be read may hold the target's `scheme`; without it a right lab
-    // would be called wrong.
-    if let (Some(load), Some(target), false) = (&file.load, &file.target, reading.has_gaps) {
+/// Keys about certificates need a target with TLS, of whichever variant.
+fn check_certificate(file: &LabFile, variants: &[Variant], reading: &mut Reading<'_>) {
+    let targets = || variants.iter().map(|variant| variant.systems().last());
+    // One that could not be made may be the one; and an included file that cannot be read may hold its
+    // `scheme`. Without this check a right lab would be called wrong.
+    if variants.is_empty() || reading.has_gaps || targets().any(|target| target.is_none()) {
+        return;
+    }
+    if let (Some(load), Some(target)) = (&file.load, &file.target)
+        && !targets().flatten().any(|target| target.is_encrypted)
+    {
         let Written(Name(target)) = &target.value;
-        if systems.has(target) && !systems.is_encrypted(target) {
-            load::check_certificate(load, target, reading);
-        }
+        load::check_certificate(load, target, reading);
     }
 }
 
@@ -197,7 +200,7 @@ impl Assembly<'_> {
                 variants.push(variant);
             }
         }
-        self.check_same(&variants, baselines, reading);
+        self.check_same(&variants, baselines.iter().chain(drafts), reading);
         // Without a baseline, the variants have mistakes all the same.
         if baselines.is_empty() {
             for draft in drafts {
@@ -215,7 +218,7 @@ impl Assembly<'_> {
     ) -> (Variant, Vec<Step>) {
         self.systems.check_with(draft, reading);
         self.systems.check_target(draft.target, reading);
-        let scope = Scope::new(self.systems, draft);
+        let scope = Scope::new(self.systems, draft, reading);
         // The variant comes first: a lab that compares setups with different entries has one for
         // each.
         let own = draft.target.map(|target| target.value.0.0.as_str());
@@ -227,13 +230,16 @@ impl Assembly<'_> {
         let sent = Sent::of_lab(load, draft.sent)
             .with_data(self.data)
             .within(&scope);
-        let (requests, steps) = sent.check(self.load_at, reading);
+        requests::check_scenario(load, draft.sent, reading);
+        let (mut requests, steps) = sent.check(self.load_at, reading);
+        let prepare = sent.prepare(reading);
         let known = Places {
             scope: Some(&scope),
             data: None,
             captured: &[],
         };
         let expect = requests::expect(&self.file.expect, known, reading);
+        requests::expect_arrays(&mut requests, &expect);
         let prover = Prover {
             scope: &scope,
             sent: &sent,
@@ -248,6 +254,7 @@ impl Assembly<'_> {
             with: draft.values(),
             against: against.map(str::to_owned),
             requests,
+            prepare,
             keep_alive: load::keeps_connections(load, draft, reading),
             expect,
             proofs,
@@ -265,6 +272,7 @@ impl Assembly<'_> {
         reading: &mut Reading<'_>,
     ) -> Option<Vec<Vec<String>>> {
         check_gates(self.file, variants, reading);
+        check_certificate(self.file, variants, reading);
         let findings = &mut reading.findings;
         container_keys::check_names(self.systems.declared, variants, findings);
         shared_systems::check(self.systems.declared, self.target(), variants, findings);
@@ -317,25 +325,20 @@ impl Assembly<'_> {
         }
     }
 
-    /// Answers that must be those of the baseline need as many requests.
-    fn check_same(&self, variants: &[Variant], drafts: &[Draft<'_>], reading: &mut Reading<'_>) {
-        let place = drafts.first().map_or(self.load_at, |draft| draft.place);
+    /// Answers that must be those of the baseline need a request there each.
+    fn check_same<'d>(
+        &self,
+        variants: &[Variant],
+        drafts: impl Iterator<Item = &'d Draft<'d>> + Clone,
+        reading: &mut Reading<'_>,
+    ) {
         for variant in variants {
+            let mut named = drafts.clone();
+            let draft = named.find(|draft| draft.name == variant.name);
+            let place = draft.map_or(self.load_at, |draft| draft.place);
             let baseline = variant.against.as_ref();
             let baseline = baseline.and_then(|name| variants.iter().find(|it| it.name == *name));
-            let Some(baseline) = baseline.filter(|_| variant.expect.same_as_baseline) else {
-                continue;
-            };
-            let (own, theirs) = (variant.requests.len(), baseline.requests.len());
-            if own != theirs {
-                reading.findings.add(
-                    Finding::new(
-                        place,
-                        format!("`{}` sends {own} requests and its baseline `{}` {theirs}", variant.name, baseline.name),
-                    )
-                    .help("`same-as: baseline` compares the answers to requests in their order; give both as many"),
-                );
-            }
+            requests::check(variant, baseline, place, &mut reading.findings);
         }
     }
 }

@@ -213,10 +213,22 @@ pub struct RequestTemplate {
     pub headers: Vec<(String, String)>,
     /// The body, byte for byte.
     pub body: Vec<u8>,
+    /// The requests that go out in it, by name, where it is a batch: its body is the array of their
+    /// bodies. Empty for a request that is one.
+    pub batch: Vec<String>,
     /// How often it is sent for each time a request of weight 1 is. At least 1.
     pub weight: u32,
     /// What its answers must look like, where that is not what the lab says of all.
     pub expect: Option<Expect>,
+}
+
+impl RequestTemplate {
+    /// How many operations it carries: those of a batch, else 1.
+    #[must_use]
+    pub fn operations(&self) -> u32 {
+        // A batch of more operations than that has no body that could be sent.
+        u32::try_from(self.batch.len().max(1)).unwrap_or(u32::MAX)
+    }
 }
 
 /// What every answer must look like to count as passed.
@@ -322,8 +334,11 @@ pub struct Variant {
     pub with: BTreeMap<String, String>,
     /// The name of the baseline that it is compared with; none for a baseline.
     pub against: Option<String>,
-    /// What is sent to it. As many as the lab has; in the same order.
+    /// What is sent to it, at least one. Each that is to be answered as the baseline's has its
+    /// counterpart there: at the same place, or of a batch those of its names.
     pub requests: Vec<RequestTemplate>,
+    /// What is sent to it once after each start, before everything else.
+    pub prepare: Vec<RequestTemplate>,
     /// Whether its connections are used for more than one request.
     pub keep_alive: bool,
     /// What every answer must look like, unless its request says otherwise.

@@ -11,7 +11,7 @@ use crate::scope::Scope;
 use crate::systems::Systems;
 use crate::template::Template;
 use crate::text::Text;
-use crate::wire::{SchemeFile, SystemFile};
+use crate::wire::SystemFile;
 
 /// Most instances of one system: more than a machine has use for is a slip.
 const COUNT_MAX: u32 = 64;
@@ -82,7 +82,7 @@ pub(crate) fn of(
             return None;
         }
     };
-    if file.scheme == Some(SchemeFile::Https) {
+    if scope.is_encrypted(system) {
         reading.findings.add(
             Finding::new(replicas_at.place, "`replicas` beside `scheme: https`")
                 .help("the balancer speaks HTTP in the clear with the load and with the instances; remove one"),

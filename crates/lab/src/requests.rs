@@ -18,9 +18,11 @@ use crate::wire::{
     StepFile, default,
 };
 
+mod batch;
 pub(crate) mod files;
 
-use files::{Body, bytes, check_json, glob, graphql_body};
+pub(crate) use batch::{check, expect_arrays};
+use files::{Body, bytes, check_json, graphql_body};
 
 /// A request with the place to point at.
 type Found = (RequestTemplate, Place);
@@ -30,6 +32,8 @@ type Found = (RequestTemplate, Place);
 pub(crate) struct Sent<'a> {
     requests: &'a OneOrMany<At<RequestEntry>>,
     steps: Option<&'a [At<StepFile>]>,
+    /// What is sent before everything else, the lab's first.
+    prepare: [&'a OneOrMany<At<RequestEntry>>; 2],
     method: Option<&'a Written<Method>>,
     path: Option<&'a At<Written<RequestPath>>>,
     /// Headers of all requests; later ones replace earlier ones of the same name.
@@ -50,8 +54,9 @@ impl<'a> Sent<'a> {
         let steps = load.scenario.as_ref().map(|steps| steps.value.as_slice());
         Sent {
             requests: own_requests.unwrap_or(&load.requests),
-            // A variant with requests of its own sends those, also where the lab has a scenario.
+            // Both at once is reported by `check_scenario`.
             steps: steps.filter(|_| !has_own),
+            prepare: [&load.prepare, own.map_or(NO_REQUESTS, |own| &own.prepare)],
             method: own
                 .and_then(|own| own.method.as_ref())
                 .or(load.method.as_ref()),
@@ -67,6 +72,7 @@ impl<'a> Sent<'a> {
         Sent {
             requests: NO_REQUESTS,
             steps: Some(steps),
+            prepare: [NO_REQUESTS; 2],
             method: None,
             path: None,
             headers: [headers, NO_HEADERS],
@@ -128,16 +134,7 @@ impl<'a> Sent<'a> {
             sent: self,
             places: self.places(&[]),
         };
-        for entry in &self.requests.0 {
-            match &entry.value {
-                RequestEntry::Text(pattern) => {
-                    sending.files(pattern, entry.place, reading, &mut found);
-                }
-                RequestEntry::Mapping(request) => {
-                    found.extend(sending.inline(request, entry.place, reading));
-                }
-            }
-        }
+        sending.entries(self.requests, reading, &mut found);
         // A load that names no requests is one `GET` of the path.
         if self.requests.0.is_empty() && self.steps.is_none() {
             let request = sending.finish(&RequestFile::default(), None, at, reading);
@@ -146,6 +143,23 @@ impl<'a> Sent<'a> {
         check_names(&found, reading);
         let requests = found.into_iter().map(|(request, _)| request).collect();
         (requests, steps)
+    }
+
+    /// What is sent once after each start, before everything else.
+    pub(crate) fn prepare(&self, reading: &mut Reading<'_>) -> Vec<RequestTemplate> {
+        let sending = Sending {
+            sent: self,
+            places: Places {
+                // It is sent once, so nothing differs from request to request.
+                data: None,
+                ..self.places(&[])
+            },
+        };
+        let mut found = Vec::new();
+        for entries in self.prepare {
+            sending.entries(entries, reading, &mut found);
+        }
+        found.into_iter().map(|(request, _)| request).collect()
     }
 
     /// One request outside of the load.
@@ -165,6 +179,18 @@ impl<'a> Sent<'a> {
         };
         let found = sending.inline(request, at, reading);
         found.map(|(request, _)| request)
+    }
+}
+
+/// A variant's own requests would have no steps, and its baseline's iterations no counterpart.
+pub(crate) fn check_scenario(load: &LoadFile, own: Option<&SentFile>, reading: &mut Reading<'_>) {
+    let own = own.and_then(|own| own.requests.0.first());
+    if let (Some(scenario), Some(first)) = (&load.scenario, own) {
+        reading.findings.add(
+            Finding::new(first.place, "`requests` of a variant, and the lab has a `scenario`")
+                .related(scenario.place, "`scenario` is given here")
+                .help("all variants take the same steps; let a setting stand in them, or give the lab `requests`"),
+        );
     }
 }
 
@@ -192,6 +218,23 @@ struct Sending<'s, 'a> {
 }
 
 impl Sending<'_, '_> {
+    /// The requests that a list of them stands for.
+    fn entries(
+        &self,
+        entries: &OneOrMany<At<RequestEntry>>,
+        reading: &mut Reading<'_>,
+        found: &mut Vec<Found>,
+    ) {
+        for entry in &entries.0 {
+            match &entry.value {
+                RequestEntry::Text(pattern) => self.files(pattern, entry.place, reading, found),
+                RequestEntry::Mapping(request) => {
+                    found.extend(self.inline(request, entry.place, reading));
+                }
+            }
+        }
+    }
+
     /// The requests of the files that a pattern matches, by name.
     fn files(
         &self,
@@ -200,13 +243,7 @@ impl Sending<'_, '_> {
         reading: &mut Reading<'_>,
         found: &mut Vec<Found>,
     ) {
-        // A file that is named must exist; a pattern must match at least one.
-        let paths = if pattern.contains('*') {
-            glob(pattern, place, reading)
-        } else {
-            vec![reading.resolve(pattern, place)]
-        };
-        for path in paths {
+        for path in files::named(pattern, place, reading) {
             if let Some(body) = self.file_body(&path, place, reading) {
                 let name = path.file_stem().unwrap_or_default().to_string_lossy();
                 let name = At {
@@ -269,6 +306,7 @@ impl Sending<'_, '_> {
             let text = &json.value.0;
             self.places.fill(text, Within::Json, json.place, reading)
         };
+        let mut batch = Vec::new();
         let body = if let Some(file) = &request.body {
             let path = reading.resolve(&file.value, file.place);
             let bytes = bytes(&path, file.place, reading)?;
@@ -283,6 +321,10 @@ impl Sending<'_, '_> {
                     Err(binary) => binary.into_bytes(),
                 },
             })
+        } else if let Some(files) = &request.batch {
+            let (of_all, names) = self.batch(files, reading)?;
+            batch = names;
+            Some(of_all)
         } else if let Some(written) = &request.json {
             Some(Body {
                 bytes: json(written, reading).into_bytes(),
@@ -301,7 +343,8 @@ impl Sending<'_, '_> {
         // Where its name is written, as the one mistake that is still possible is a name given
         // twice.
         let place = request.name.as_ref().map_or(at, |name| name.place);
-        Some((self.finish(request, body, at, reading), place))
+        let finished = self.finish(request, body, at, reading);
+        Some((RequestTemplate { batch, ..finished }, place))
     }
 
     /// A request with the lab's defaults filled in.
@@ -342,6 +385,7 @@ impl Sending<'_, '_> {
             path: self.path(written, path_at, reading),
             headers,
             body: body.map(|body| body.bytes).unwrap_or_default(),
+            batch: Vec::new(),
             weight: request.weight.unwrap_or(default::WEIGHT),
             expect: own.map(|file| expect(file, self.places, reading)),
         }
@@ -375,6 +419,7 @@ fn check_one_body(request: &RequestFile, reading: &mut Reading<'_>) -> Option<()
         request.body.as_ref().map(|it| ("body", it.place)),
         request.json.as_ref().map(|it| ("json", it.place)),
         request.query.as_ref().map(|it| ("query", it.place)),
+        request.batch.as_ref().map(|it| ("batch", it.place)),
     ];
     let mut given = bodies.into_iter().flatten();
     let first = given.next();

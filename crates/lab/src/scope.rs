@@ -3,7 +3,7 @@
 //! A word is looked up in the system's own settings, then in the lab-wide ones; the values are
 //! templates themselves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use yaml_with_places::{At, Finding, Place, did_you_mean};
 
@@ -14,6 +14,8 @@ use crate::template::{Part, Reference, Template};
 use crate::text::{Form, Text};
 use crate::variants::Draft;
 
+mod scheme;
+
 /// A setting: its system, or `None` for a lab-wide one, and its name.
 type Key<'a> = (Option<&'a str>, &'a str);
 
@@ -22,10 +24,17 @@ pub(crate) struct Scope<'a> {
     pub(crate) systems: &'a Systems<'a>,
     variant: &'a Draft<'a>,
     values: BTreeMap<Key<'a>, (&'a Template, Place)>,
+    /// Systems that are spoken to over TLS.
+    encrypted: BTreeSet<&'a str>,
 }
 
 impl<'a> Scope<'a> {
-    pub(crate) fn new(systems: &'a Systems<'a>, variant: &'a Draft<'a>) -> Scope<'a> {
+    /// Reports a `scheme` that is none.
+    pub(crate) fn new(
+        systems: &'a Systems<'a>,
+        variant: &'a Draft<'a>,
+        reading: &mut Reading<'_>,
+    ) -> Scope<'a> {
         let mut values = BTreeMap::new();
         let lab_wide = std::iter::once((None, systems.settings));
         let own = systems
@@ -43,11 +52,22 @@ impl<'a> Scope<'a> {
             let key = (path.value.system.as_deref(), path.value.setting.as_str());
             values.insert(key, (&value.value, value.place));
         }
-        Scope {
+        let mut scope = Scope {
             systems,
             variant,
             values,
-        }
+            encrypted: BTreeSet::new(),
+        };
+        // Only now: a scheme is a template itself, and addresses, which depend on it, are none.
+        let declared = systems.declared.iter();
+        let encrypted = declared.filter(|one| scheme::is_encrypted(one, &scope, reading));
+        scope.encrypted = encrypted.map(|(name, _)| name.value.0.as_str()).collect();
+        scope
+    }
+
+    /// Whether the variant speaks to a system over TLS.
+    pub(crate) fn is_encrypted(&self, system: &str) -> bool {
+        self.encrypted.contains(system)
     }
 
     /// A template of a system, filled in.
@@ -172,7 +192,7 @@ impl<'a> Filling<'_, 'a, '_, '_> {
         };
         if let (Some(owner), Some(form)) = (owner, Form::of(word)) {
             let form = match form {
-                Form::Url if self.scope.systems.is_encrypted(owner) => Form::SecureUrl,
+                Form::Url if self.scope.is_encrypted(owner) => Form::SecureUrl,
                 form => form,
             };
             return text.push_address(owner, form);

@@ -23,7 +23,7 @@ use crate::scope::Scope;
 use crate::systems::Systems;
 use crate::template::{Command, Template};
 use crate::text::Text;
-use crate::wire::{ComposeFile, ReadyFile, ReadyState, SchemeFile, SystemFile, default};
+use crate::wire::{ComposeFile, ReadyFile, ReadyState, SystemFile, default};
 
 /// The systems that a variant needs, each after those it depends on; the target is last.
 pub(crate) fn stack(
@@ -108,7 +108,7 @@ impl System<'_> {
             version: None,
             env: Vec::new(),
             ready: self.ready(),
-            is_encrypted: self.file.scheme == Some(SchemeFile::Https),
+            is_encrypted: self.scope.is_encrypted(system),
             limits: Limits::default(),
             pin: None,
             needs: self.needs(),
@@ -138,7 +138,7 @@ impl System<'_> {
             version: None,
             env: Vec::new(),
             ready: self.ready(),
-            is_encrypted: self.scope.systems.is_encrypted(system),
+            is_encrypted: self.scope.is_encrypted(system),
             limits: Limits::default(),
             pin: None,
             needs: Vec::new(),
@@ -218,7 +218,7 @@ impl System<'_> {
             version,
             env,
             ready: self.ready(),
-            is_encrypted: self.file.scheme == Some(SchemeFile::Https),
+            is_encrypted: self.scope.is_encrypted(system),
             limits: limits(system, &self.file.limits, self.scope, reading),
             pin: self.pin(),
             needs: self.needs(),

@@ -13,7 +13,7 @@ use crate::reading::Reading;
 use crate::template::RESERVED;
 use crate::url_keys;
 use crate::variants::Draft;
-use crate::wire::{ReadyFile, SchemeFile, Settings, SystemFile};
+use crate::wire::{ReadyFile, Settings, SystemFile};
 
 /// Most cores that can be named: what Linux's own default mask holds.
 const CORES: u32 = 1024;
@@ -50,17 +50,6 @@ impl<'a> Systems<'a> {
                 .tree_of(system)
                 .and_then(|system| system.get("settings")),
             None => self.tree.get("settings"),
-        })
-    }
-
-    /// Whether a system is spoken to over TLS.
-    pub(crate) fn is_encrypted(&self, system: &str) -> bool {
-        let mut declared = self.declared.iter();
-        let found = declared.find(|(name, _)| name.value.0 == system);
-        found.is_some_and(|(_, file)| {
-            let url = file.url.as_ref();
-            file.scheme == Some(SchemeFile::Https)
-                || url.is_some_and(|url| url_keys::is_encrypted(&url.value.0))
         })
     }
 

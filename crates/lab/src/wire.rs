@@ -38,7 +38,7 @@ pub(crate) use request::{
 };
 pub(crate) use scenario::{CaptureFile, DataEntry, DataFile, RowOrderFile, ScenarioFile, StepFile};
 pub(crate) use setting::{Settings, SettingsFile};
-pub(crate) use system::{AttachFile, LimitsFile, ReadyFile, ReadyState, SchemeFile, SystemFile};
+pub(crate) use system::{AttachFile, LimitsFile, ReadyFile, ReadyState, SystemFile};
 pub(crate) use variant::{BaselineFile, Factors, ForFile, SentFile, VariantFile, With};
 
 /// Keys of a lab that an included file cannot have. The first two are required; without variants a lab is
@@ -202,6 +202,11 @@ pub(crate) struct LoadFile {
     /// `false` where all its values are such.
     #[serde(default)]
     pub(crate) requests: OneOrMany<At<RequestEntry>>,
+    /// Sent once after each start of the systems, in order, before the proof and everything else: as an
+    /// operation is registered that later requests only name. A wrong answer is a failed proof. These
+    /// are in no figure, and no proof counts them. Behind a balancer each reaches one instance.
+    #[serde(default)]
+    pub(crate) prepare: OneOrMany<At<RequestEntry>>,
     /// Instead of `requests`: requests that follow one another, each after the answer to the one
     /// before. In a closed loop every connection takes one iteration after the other; in an open loop an
     /// iteration begins at each planned time. `count` counts iterations, and a rate is one of iterations.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use model::{Arrival, Capacity, Load, Phase, micros};
 
 use crate::digits;
-use crate::recording::{HttpText, Kind, LoadText, ProtocolText, Recording, TlsText};
+use crate::recording::{HttpText, Kind, ProtocolText, Recording, RequestText, TlsText};
 
 pub(crate) use machine::{
     environment, facts, is_limit_unmet, limits, limits_in_force, moment, network, system_facts,
@@ -187,14 +187,14 @@ fn length(recording: &Recording) -> String {
     if !recording.load.kept_systems.is_empty() {
         text += &format!(
             ", {} kept running from round to round",
-            named_systems(&recording.load.kept_systems)
+            named(&recording.load.kept_systems)
         );
     }
     text
 }
 
 /// `` `planets` and `gateway` ``
-fn named_systems(names: &[String]) -> String {
+pub(crate) fn named(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {
         Some((last, [])) => last.clone(),
@@ -221,17 +221,14 @@ pub(crate) fn starts_omitted(recording: &Recording) -> Option<String> {
         return Some(format!(
             "{} ran already and kept running: an interval holds what differs from one block of time to \
              the next, and not what another start of them, or another machine, would differ by.",
-            named_systems(&names)
+            named(&names)
         ));
     }
     let (who, whose) = match (load.keeps_systems, &*load.kept_systems) {
         (false, []) => return None,
         (true, _) => ("All systems were".to_owned(), "another start of them"),
         (false, [one]) => (format!("`{one}` was"), "another start of it"),
-        (false, many) => (
-            format!("{} were", named_systems(many)),
-            "another start of them",
-        ),
+        (false, many) => (format!("{} were", named(many)), "another start of them"),
     };
     let others = if load.keeps_systems {
         String::new()
@@ -254,8 +251,8 @@ fn systems_elsewhere(recording: &Recording) -> BTreeSet<&str> {
 }
 
 /// The requests, one a line: `test: POST /graphql, 57 B`.
-pub(crate) fn requests(load: &LoadText) -> Vec<String> {
-    let line = |request: &crate::recording::RequestText| {
+pub(crate) fn requests(requests: &[RequestText]) -> Vec<String> {
+    let line = |request: &RequestText| {
         let mut text = format!("{} {}", request.method, request.path);
         if request.name != text {
             text = format!("{}: {text}", request.name);
@@ -266,12 +263,16 @@ pub(crate) fn requests(load: &LoadText) -> Vec<String> {
                 digits::bytes(crate::float::float(request.body_bytes))
             );
         }
+        if request.operations != 1 {
+            let operations = plural(request.operations.into(), "operation");
+            text += &format!(", {operations}");
+        }
         if request.weight != 1 {
             text += &format!(", weight {}", request.weight);
         }
         text
     };
-    load.requests.iter().map(line).collect()
+    requests.iter().map(line).collect()
 }
 
 /// The command line, quoted for a shell where needed.

@@ -7,6 +7,7 @@ use crate::describe::{percent, plural};
 use crate::digits;
 use crate::metric::Metric;
 use crate::recording::Kind;
+use crate::sent;
 use crate::summary::{
     CheckState, ClaimName, PAUSED_SHARE_MAX, STARVED_SHARE_MAX, Summary, VariantSummary,
 };
@@ -139,6 +140,7 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
     }
     sentences.extend(company::sentences(summary));
     sentences.extend(summary.starts_omitted.clone());
+    sentences.extend(sent::sentences(summary));
     sentences.extend(sparse(summary));
     sentences.push(latency(summary).to_owned());
     sentences

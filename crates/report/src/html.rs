@@ -23,6 +23,7 @@ use crate::describe;
 use crate::explain;
 use crate::metric::Metric;
 use crate::recording::{Kind, Recording};
+use crate::sent;
 use crate::summary::{CheckState, Summary};
 use markup::{escape, list, prose};
 
@@ -155,6 +156,7 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
             "Requests by instance",
             tables::by_instance(summary),
         ),
+        Section::new("sent", sent::TITLE, tables::was_sent(summary)),
         hottest(recording),
         Section::new(
             "traffic",

@@ -44,6 +44,7 @@ mod sample;
 #[cfg(test)]
 mod schema_tests;
 mod searches;
+mod sent;
 mod single;
 mod step;
 pub mod summary;

@@ -16,6 +16,7 @@ use crate::instances;
 use crate::metric::{Metric, Unit};
 use crate::recording::{Profile, Recording};
 use crate::searches;
+use crate::sent;
 use crate::step;
 use crate::summary::{CheckState, Summary, VariantSummary};
 use crate::text::latencies;
@@ -51,6 +52,8 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
         add("In words", &list(&in_words));
     }
     add("Rate and cost", &cost_table(summary));
+    let sent = sent::table(summary);
+    add(sent::TITLE, &sent_table(sent));
     add(
         "The highest rate sustained, by round",
         &plain_grid(&searches::HEADINGS, searches::rows(summary)),
@@ -185,6 +188,15 @@ fn plain_grid<const N: usize>(headings: &[&str; N], rows: Vec<[String; N]>) -> S
     grid(&headings.map(str::to_owned), &rows)
 }
 
+/// What was sent, where that differs; nothing else.
+fn sent_table(sent: sent::Table) -> String {
+    let rows = sent.rows.iter();
+    let rows = rows.map(|row| row.iter().map(|cell| escape(cell)).collect());
+    let rows: Vec<Vec<String>> = rows.collect();
+    let headings: Vec<String> = sent.headings.into_iter().map(str::to_owned).collect();
+    grid(&headings, &rows)
+}
+
 /// The functions that each system spends its time in; nothing without profiles.
 fn hottest_tables(recording: &Recording) -> String {
     let table = |profile: &Profile| {
@@ -308,10 +320,7 @@ fn how_to_read(summary: &Summary) -> String {
 }
 
 fn how_measured(recording: &Recording) -> String {
-    let mut lines: Vec<String> = describe::requests(&recording.load)
-        .iter()
-        .map(|line| format!("request {line}"))
-        .collect();
+    let mut lines = sent::lines(recording);
     lines.extend(describe::systems(recording));
     lines.extend(describe::facts(recording));
     list(&lines)

@@ -377,6 +377,7 @@ fn load(is_open: bool) -> LoadText {
             body: Some(body.to_owned()),
             pause_us: 0,
             weight: 1,
+            operations: 1,
         }],
     }
 }
@@ -388,6 +389,8 @@ fn variant(name: &str) -> VariantRecord {
         name: name.to_owned(),
         baseline: None,
         requests: Vec::new(),
+        prepared: Vec::new(),
+        protocol: None,
         with: with
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into(),

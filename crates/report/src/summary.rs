@@ -19,6 +19,7 @@ mod pooled;
 mod rate_windows;
 mod row;
 mod search;
+mod sent;
 mod system;
 pub(crate) mod tail;
 mod verdict;
@@ -33,6 +34,8 @@ pub use rate_windows::RateWindows;
 pub(crate) use rate_windows::rates;
 pub(crate) use row::complete_rounds;
 pub use search::SearchSummary;
+pub use sent::SentSummary;
+pub(crate) use sent::requests as requests_of;
 pub use system::{InstanceSummary, SystemSummary};
 pub use verdict::{Invalidity, Verdict};
 
@@ -175,6 +178,9 @@ pub struct VariantSummary {
     /// What the search for the highest rate came to in each round; empty where none was made.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub searches: Vec<SearchSummary>,
+    /// What it was sent; absent where all variants were sent the same, and when it has no number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent: Option<SentSummary>,
     /// Requests per second within rounds; absent when it has no number or no complete window.
     pub rate_windows: Option<RateWindows>,
     /// What was watched while it was measured, and whether that was in order.
@@ -212,6 +218,7 @@ impl Summary {
             confidence_each: confidence::each(recording.until.is_some(), comparisons),
             round_s: round_seconds(recording),
             // The floor was weighed in turn, and says nothing about systems side by side.
+            sent_otherwise: sent::differs(recording).then_some(recording),
             noise_floor: match order {
                 Order::SideBySide => None,
                 Order::InTurn => recording.environment.noise_floor.as_ref(),

@@ -18,6 +18,7 @@ use crate::instances;
 use crate::metric::{Metric, Unit};
 use crate::recording::{Profile, Recording};
 use crate::searches;
+use crate::sent;
 use crate::step;
 use crate::summary::{Distribution, Summary, VariantSummary, Verdict, named_outcomes};
 use crate::terminal::{Terminal, Tone, columns, finished, toned};
@@ -59,6 +60,7 @@ pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
     );
     add("Cost by system", &systems(summary, width));
     add("Requests by instance", &by_instance(summary, width));
+    add(sent::TITLE, &was_sent(summary, width));
     add("Hottest functions", &hottest(recording, width));
     let troubles = explain::troubles(summary);
     // Said explicitly, so that a reader knows that checks were made.
@@ -330,6 +332,14 @@ fn by_instance(summary: &Summary, width: usize) -> String {
     ];
     let rows = instances::rows(summary).into_iter().map(Vec::from);
     table(width, header.map(str::to_owned).to_vec(), rows, &[0, 1, 2])
+}
+
+/// What was sent, where that differs.
+fn was_sent(summary: &Summary, width: usize) -> String {
+    let sent = sent::table(summary);
+    let header = sent.headings.iter();
+    let header = header.map(|heading| heading.replace(" (", "\n").replace(')', ""));
+    table(width, header.collect(), sent.rows.into_iter(), &[0])
 }
 
 fn searches(summary: &Summary, width: usize) -> String {

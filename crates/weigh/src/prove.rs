@@ -13,6 +13,7 @@ use crate::sending;
 use crate::systems::{Invalid, RunningSystems};
 
 mod answer;
+mod batch;
 mod by_instance;
 mod distinct;
 mod observation;
@@ -73,6 +74,25 @@ pub(crate) struct Subject<'a> {
     pub(crate) systems: &'a RunningSystems,
 }
 
+/// Sends what a variant is sent once after each start, before everything else.
+///
+/// # Errors
+///
+/// The first answer that is not what the lab expects.
+pub(crate) fn prepare(subject: Subject<'_>) -> Result<(), Invalid> {
+    let Subject { lab, variant, .. } = subject;
+    let target = subject.systems.target();
+    for asked in &variant.prepare {
+        tracing::debug!(variant = variant.name, request = asked.name, "preparing");
+        let called = format!("preparing with request `{}`", asked.name);
+        let request = sending::request(asked, &variant.expect);
+        let answer = load::exchange(&target, &request, lab.timeout)
+            .map_err(|failure| not_proven(&called, format!("no answer: {failure}")))?;
+        load::check(&request.expect, &answer).map_err(|mismatch| not_proven(&called, mismatch))?;
+    }
+    Ok(())
+}
+
 /// Sends every request of the variant twice, as the first slot of a load would, and checks the
 /// answers; against those of its baseline too where the lab asks for it. Then everything else that
 /// it must be seen to do.
@@ -107,14 +127,16 @@ pub(crate) fn prove(
     let second = proven.walk(subject)?;
     for (index, (asked, answer)) in asked.iter().zip(&first).enumerate() {
         let expect = asked.expect.as_ref().unwrap_or(usual);
-        let known = BodyRule::known(&answer.body, &expect.ignore);
+        let ignore = batch::ignored(asked, expect);
+        let known = BodyRule::known(&answer.body, &ignore);
         let is_stable = is_right(&known, &second[index]);
         if expect.same_as_baseline {
             must_repeat(is_stable, &asked.name)?;
-            if let Some(expected) = baseline.and_then(|baseline| baseline.answers.get(index))
-                && !is_right(&BodyRule::known(&expected.body, &expect.ignore), answer)
+            let expected = baseline.and_then(|it| batch::expected(subject, it, index));
+            if let Some(expected) = expected
+                && !is_right(&batch::rule(asked, &expected, ignore), answer)
             {
-                compare(&asked.name, &expected.body, &answer.body)?;
+                compare(&asked.name, &expected, &answer.body)?;
             }
         }
         // A request that differs from slot to slot gets other answers under load than in the proof.
@@ -158,7 +180,7 @@ impl Proven {
         for ((request, asked), body) in requests.iter_mut().zip(asked).zip(bodies) {
             let expect = asked.expect.as_ref().unwrap_or(usual);
             if let Some(body) = body {
-                request.expect.body = BodyRule::known(body, &expect.ignore);
+                request.expect.body = BodyRule::known(body, &batch::ignored(asked, expect));
             }
         }
         Proven {

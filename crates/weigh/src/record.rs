@@ -25,8 +25,8 @@ pub(crate) mod secrets;
 mod sent;
 
 use secrets::Values;
-pub(crate) use sent::{baseline_of, own_requests};
-use sent::{empty_request, requests_of, with_content};
+pub(crate) use sent::{baseline_of, own_protocol, own_requests, prepared};
+use sent::{empty_request, protocol, requests_of, with_content};
 
 /// The parts of a lab's recording that only the run knows.
 pub(crate) struct Outline {
@@ -49,7 +49,7 @@ pub(crate) struct Outline {
 pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
     let credentials = Values::of(
         lab.all()
-            .flat_map(|it| &it.requests)
+            .flat_map(|it| it.requests.iter().chain(&it.prepare))
             .flat_map(|it| &it.headers),
     );
     let files: Vec<FileText> = lab
@@ -96,7 +96,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
             model: lab.load.clone(),
             capacity: lab.capacity,
             url: None,
-            protocol: Some(ProtocolText::from(&lab.protocol.with(is_encrypted(lab)))),
+            protocol: Some(protocol(lab, &lab.baseline)),
             warmup_us: micros(lab.warmup),
             settle: lab.settle,
             keeps_systems,
@@ -145,12 +145,6 @@ pub(crate) fn differences(lab: &Lab, variant: &Variant) -> BTreeMap<String, Stri
         with.insert(wire::KEEP_ALIVE.to_owned(), switch.to_owned());
     }
     with
-}
-
-/// Whether the target of a lab is spoken to over TLS.
-fn is_encrypted(lab: &Lab) -> bool {
-    let systems = lab.baseline.systems();
-    systems.last().is_some_and(|target| target.is_encrypted)
 }
 
 /// The recording of a single load; its one variant is called `target`.
@@ -203,6 +197,8 @@ pub(crate) fn of_load(
             baseline: None,
             with: Default::default(),
             requests: Vec::new(),
+            prepared: Vec::new(),
+            protocol: None,
             systems: Vec::new(),
             proof: None,
             status: VariantStatus::Measured,

@@ -6,8 +6,18 @@ use yaml_with_places::{Finding, Place, quote};
 
 use crate::reading::{Reading, tidy};
 
+/// The files that a path or a pattern stands for. A file that is named must exist; a pattern must match at
+/// least one.
+pub(super) fn named(pattern: &str, place: Place, reading: &mut Reading<'_>) -> Vec<PathBuf> {
+    if pattern.contains('*') {
+        glob(pattern, place, reading)
+    } else {
+        vec![reading.resolve(pattern, place)]
+    }
+}
+
 /// The files whose names match a pattern, in the order of their names.
-pub(super) fn glob(pattern: &str, place: Place, reading: &mut Reading<'_>) -> Vec<PathBuf> {
+fn glob(pattern: &str, place: Place, reading: &mut Reading<'_>) -> Vec<PathBuf> {
     let (folder, name) = pattern.rsplit_once('/').unwrap_or((".", pattern));
     if folder.contains('*') {
         reading.findings.add(

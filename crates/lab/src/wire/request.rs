@@ -25,7 +25,7 @@ pub(crate) enum Switch {
 /// The pattern of files of requests, or a request written out.
 pub(crate) type RequestEntry = TextOr<String, RequestFile>;
 
-/// A request written out in the lab. It has at most one of `body`, `json` and `query`.
+/// A request written out in the lab. It has at most one of `body`, `json`, `query` and `batch`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "request")]
@@ -47,6 +47,12 @@ pub(crate) struct RequestFile {
     pub(crate) query: Option<At<String>>,
     /// The variables of `query`.
     pub(crate) variables: Option<At<Json>>,
+    /// Files of requests, as in `requests`, that go out together: the body is the JSON array of their
+    /// bodies, a batch of GraphQL operations. A file named twice is in it twice. The answer is an array,
+    /// so `graphql: no-errors` does not apply to it: with `same-as: baseline` it must hold what the
+    /// baseline answered to the requests of the same names, in this order; else the body is expected
+    /// that `expect` names.
+    pub(crate) batch: Option<At<OneOrMany<At<String>>>>,
     /// What its answers must look like, instead of the lab's `expect`.
     pub(crate) expect: Option<ExpectFile>,
     /// How often it is sent for each time a request of weight 1 is.

@@ -85,6 +85,7 @@ impl StepFile {
             query: step.query,
             variables: step.variables,
             expect: step.expect,
+            batch: None,
             weight: None,
         }
     }

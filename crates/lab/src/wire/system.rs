@@ -91,9 +91,10 @@ pub(crate) struct SystemFile {
     #[serde(default)]
     pub(crate) env: Table<VariableName, At<Verbatim<Template>>>,
     /// How it is spoken to: in the clear, or over TLS. `{{url}}` begins with it, and the probe of
-    /// `ready`, the load and proofs keep to it.
+    /// `ready`, the load and proofs keep to it: `http`, `https`, or a template that says so, which
+    /// makes it differ from variant to variant.
     #[schemars(extend("default" = "http"))]
-    pub(crate) scheme: Option<SchemeFile>,
+    pub(crate) scheme: Option<At<Verbatim<Template>>>,
     /// What it may use of the machine. The report says whether the limits could be enforced.
     #[serde(default)]
     pub(crate) limits: LimitsFile,
@@ -141,15 +142,6 @@ pub(crate) struct AttachFile {
     /// `process_resident_memory_bytes` where it has that. Most programs count in hundredths of a second
     /// there, which is coarse for a short load.
     pub(crate) metrics: Option<At<Verbatim<Template>>>,
-}
-
-/// How a system is spoken to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub(crate) enum SchemeFile {
-    Http,
-    Https,
 }
 
 /// When a system is ready.

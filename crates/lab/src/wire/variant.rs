@@ -81,9 +81,13 @@ pub(crate) struct VariantFile {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "sent")]
 pub(crate) struct SentFile {
-    /// Its requests, instead of the lab's.
+    /// Its requests, instead of the lab's. Its differences then contain that what is sent is another;
+    /// the report says so, with the bytes of both.
     #[serde(default)]
     pub(crate) requests: OneOrMany<At<RequestEntry>>,
+    /// Sent once after each start of its systems, behind what the lab's `prepare` sends.
+    #[serde(default)]
+    pub(crate) prepare: OneOrMany<At<RequestEntry>>,
     /// The method of requests that name none.
     pub(crate) method: Option<Written<Method>>,
     /// The path of requests that name none.

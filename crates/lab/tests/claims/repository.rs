@@ -136,7 +136,10 @@ fn every_lab_in_the_manual_is_right() {
                 text += &format!("{key}{value}");
             }
         }
-        let folder = crate::Folder::with_lab(text).file("labs/users.csv", "user\nann\n");
+        let mut folder = crate::Folder::with_lab(text).file("labs/users.csv", "user\nann\n");
+        for requests in ["queries", "registered", "hashed"] {
+            folder = folder.file(&format!("labs/{requests}/test.json"), "{}");
+        }
         if let Err(mistakes) = folder.parse() {
             panic!("{mistakes}");
         }

@@ -6,7 +6,9 @@ use super::side::Side;
 use super::{Operand, Source};
 use crate::company;
 use crate::describe;
-use crate::recording::{Environment, LoadText, Recording, SystemRecord, VariantRecord};
+use crate::recording::{
+    Environment, LoadText, Recording, RequestText, SystemRecord, VariantRecord,
+};
 
 /// What differs.
 #[derive(Default)]
@@ -196,7 +198,7 @@ fn loads(found: &mut Comparability, a: &Recording, b: &Recording) {
         let (of_a, of_b) = (describe::load(a), describe::load(b));
         found.differ(true, "load", Some(of_a), Some(of_b));
     }
-    if requests(&a.load) != requests(&b.load) {
+    if requests(&a.load.requests) != requests(&b.load.requests) {
         let names = |load: &LoadText| {
             let names: Vec<&str> = load.requests.iter().map(|request| &*request.name).collect();
             Some(names.join(", "))
@@ -247,8 +249,8 @@ fn loads(found: &mut Comparability, a: &Recording, b: &Recording) {
 }
 
 /// What makes a request the same: not its headers, which carry tokens and ports.
-fn requests(load: &LoadText) -> Vec<(&str, &str, Option<&str>, u32)> {
-    load.requests
+fn requests(requests: &[RequestText]) -> Vec<(&str, &str, Option<&str>, u32)> {
+    requests
         .iter()
         .map(|request| {
             (
@@ -273,6 +275,28 @@ fn setups(found: &mut Comparability, a: &VariantRecord, b: &VariantRecord) {
         let of = |variant: &VariantRecord| variant.with.get(key).cloned();
         found.differ(false, &format!("{name}: {key}"), of(a), of(b));
     }
+    // As the requests of the load: other requests are another question.
+    if requests(&a.requests) != requests(&b.requests) {
+        let shown = |variant: &VariantRecord| {
+            let own = describe::requests(&variant.requests);
+            Some(match own.as_slice() {
+                [] => "those of all".to_owned(),
+                own => own.join("; "),
+            })
+        };
+        let what = format!("{name}: requests");
+        match (shown(a), shown(b)) {
+            (of_a, of_b) if of_a == of_b => found
+                .obstacles
+                .push(format!("{what}: the same names with other contents")),
+            (of_a, of_b) => found.differ(true, &what, of_a, of_b),
+        }
+    }
+    let protocol = |variant: &VariantRecord| {
+        let own = variant.protocol.as_ref().map(describe::protocol);
+        Some(own.unwrap_or_else(|| "that of all".to_owned()))
+    };
+    found.differ(true, &format!("{name}: protocol"), protocol(a), protocol(b));
     for system in &b.systems {
         // A system that only one side has is visible in the keys of its setup.
         let Some(other) = a.systems.iter().find(|other| other.name == system.name) else {

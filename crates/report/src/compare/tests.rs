@@ -121,6 +121,41 @@ fn labs_are_compared_by_name_with_the_overhead_then_and_now() {
 }
 
 #[test]
+fn a_variant_that_was_sent_other_requests_is_not_compared() {
+    let monday = lab([680.0, 750.0], MONDAY);
+    let mut tuesday = lab([680.0, 750.0], TUESDAY);
+    let mut batch = tuesday.load.requests[0].clone();
+    batch.operations = 5;
+    batch.body_sha256 = Some("0".repeat(64));
+    tuesday.variants[1].requests = vec![batch];
+    let found = of(
+        &recorded("a", None, &monday),
+        &recorded("b", None, &tuesday),
+    );
+    let obstacles = found.obstacles.join("\n");
+    let words = "rhai: requests: those of all in A, test: POST /graphql";
+    assert!(
+        obstacles.contains(words) && obstacles.contains("5 operations in B"),
+        "{obstacles}"
+    );
+    assert!(!obstacles.contains("baseline: requests"), "{obstacles}");
+    // Also where nothing that is shown of a request is different.
+    let mut wednesday = tuesday.clone();
+    wednesday.started_at = "2026-02-04T10:00:00Z".to_owned();
+    wednesday.variants[1].requests[0].body_sha256 = Some("1".repeat(64));
+    let found = of(
+        &recorded("b", None, &tuesday),
+        &recorded("c", None, &wednesday),
+    );
+    let words = "rhai: requests: the same names with other contents";
+    assert!(
+        found.obstacles.iter().any(|it| it == words),
+        "{:?}",
+        found.obstacles
+    );
+}
+
+#[test]
 fn another_load_or_machine_withholds_the_verdict_unless_asked() {
     let monday = lab([680.0, 750.0], MONDAY);
     let mut tuesday = lab([680.0, 750.0], TUESDAY);

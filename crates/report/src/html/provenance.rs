@@ -92,11 +92,13 @@ pub(super) fn requests(recording: &Recording) -> String {
             "<p><code>{}</code></p>\n{body}\n",
             escape(&headers.join("; "))
         );
-        let weight = if request.weight == 1 {
-            String::new()
-        } else {
-            format!(", weight {}", request.weight)
+        let mut weight = match request.operations {
+            1 => String::new(),
+            several => format!(", {}", describe::plural(several.into(), "operation")),
         };
+        if request.weight != 1 {
+            weight += &format!(", weight {}", request.weight);
+        }
         // A request without a name of its own is named by its line, which need not stand there
         // twice.
         let line = format!("{} {}", request.method, request.path);
@@ -111,7 +113,19 @@ pub(super) fn requests(recording: &Recording) -> String {
         };
         folded(&title, &content)
     };
-    recording.load.requests.iter().map(row).collect()
+    let rows = |requests: &[RequestText]| requests.iter().map(row).collect::<String>();
+    let mut out = rows(&recording.load.requests);
+    for variant in &recording.variants {
+        let name = escape(&variant.name);
+        if !variant.requests.is_empty() {
+            out += &format!("<h3>To {name}</h3>\n{}", rows(&variant.requests));
+        }
+        if !variant.prepared.is_empty() {
+            let prepared = rows(&variant.prepared);
+            out += &format!("<h3>Once after each start of {name}</h3>\n{prepared}");
+        }
+    }
+    out
 }
 
 /// The command, and every file the lab was read from.

@@ -11,6 +11,7 @@ use crate::instances;
 use crate::metric::{Metric, Unit};
 use crate::recording::{Profile, Recording};
 use crate::searches;
+use crate::sent;
 use crate::step;
 use crate::summary::{Check, CheckState, Summary, VariantSummary};
 use crate::text::{counts, latencies};
@@ -286,6 +287,26 @@ pub(super) fn by_instance(summary: &Summary) -> String {
         rows: instances::rows(summary).into_iter().map(row).collect(),
     };
     table.draw("requests by instance")
+}
+
+/// What was sent, where that differs.
+pub(super) fn was_sent(summary: &Summary) -> String {
+    let sent = sent::table(summary);
+    let row = |cells: Vec<String>| {
+        let mut cells = cells.iter();
+        let first = cells.next().map_or_else(String::new, |cell| name(cell));
+        let figures: String = cells.map(|cell| figure(cell)).collect();
+        format!("<tr>{first}{figures}</tr>\n")
+    };
+    let header = sent.headings.iter();
+    let header = header.map(|heading| heading.replace(" (", "\n").replace(')', ""));
+    let table = Grid {
+        caption: "",
+        header: header.collect(),
+        words: &[0],
+        rows: sent.rows.into_iter().map(row).collect(),
+    };
+    table.draw("what was sent")
 }
 
 /// What the search for the highest rate came to.

@@ -121,9 +121,32 @@ pub struct RequestText {
     pub body: Option<String>,
     /// How often it is sent, relative to the others.
     pub weight: u32,
+    /// How many operations it carries: more than 1 of a batch.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub operations: u32,
     /// Of a step: how long an iteration rests before it, in microseconds.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub pause_us: u64,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+fn is_one(count: &u32) -> bool {
+    *count == 1
+}
+
+impl RequestText {
+    /// Whether two requests are the same but for their names and what they are in a scenario.
+    pub(crate) fn is_sent_as(&self, other: &Self) -> bool {
+        self.method == other.method
+            && self.path == other.path
+            && self.headers == other.headers
+            && self.body_sha256 == other.body_sha256
+            && self.weight == other.weight
+    }
 }
 
 /// Whether a count is 0, and so need not be written.

@@ -336,6 +336,14 @@ impl RoundRecord {
         self.outcomes.completed() + discarded
     }
 
+    /// Requests that went out, also those that are in no other figure: what bytes sent are counted for.
+    pub(crate) fn sent(&self) -> u64 {
+        let went_out =
+            |outcomes: &Outcomes| outcomes.total() - outcomes.missed - outcomes.failed.connect;
+        let discarded = self.slices.map_or(0, |slices| went_out(&slices.discarded));
+        went_out(&self.outcomes) + discarded
+    }
+
     /// The share of its threads' time in which the generator was ready to run while others had the
     /// core; absent where the kernel does not count it.
     pub fn starved_share(&self) -> Option<f64> {

@@ -6,7 +6,7 @@ use model::InvalidKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::RequestText;
+use super::{ProtocolText, RequestText};
 
 /// One setup: the baseline or a variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +23,12 @@ pub struct VariantRecord {
     /// What was sent to it; empty where that is what `load` says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<RequestText>,
+    /// What was sent to it once after each start, before the proof; in no figure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prepared: Vec<RequestText>,
+    /// How its requests travel; absent where that is what `load` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<ProtocolText>,
     /// The systems it was made of, in the order they were started.
     pub systems: Vec<SystemRecord>,
     /// What it was seen to do before the load. In a lab, a variant without it has no number.

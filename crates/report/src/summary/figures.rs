@@ -88,16 +88,33 @@ impl Figures {
         metric: Metric,
         confidence: f64,
     ) -> Option<OverheadSummary> {
-        let of_baseline: BTreeMap<RoundPart, f64> = baseline.by_part(metric).collect();
-        let (base, own): (Vec<f64>, Vec<f64>) = self
-            .by_part(metric)
-            .filter_map(|(part, value)| Some((*of_baseline.get(&part)?, value)))
-            .unzip();
-        // Nothing to pair, or a figure that is not finite: then there is no overhead to show.
-        let overhead = paired::overhead(&base, &own, confidence).ok()?;
-        let needed = paired::rounds_needed(confidence);
-        let rounds = base.len();
-        Some(OverheadSummary::of(&overhead, rounds, needed).with_power(&overhead))
+        paired_overhead(baseline.by_part(metric), self.by_part(metric), confidence)
+    }
+
+    /// A figure divided by what is the same in every round, such as operations a request; the baseline's by
+    /// its own.
+    pub(super) fn divided(
+        &self,
+        metric: Metric,
+        by: f64,
+        baseline: Option<(&Self, f64)>,
+        confidence: f64,
+    ) -> Option<MetricSummary> {
+        let own = || {
+            self.by_part(metric)
+                .map(move |(part, value)| (part, value / by))
+        };
+        let by_round = own().map(|(part, value)| (part.round, value));
+        let mut summary = MetricSummary::of(mean_by_round(by_round))?;
+        summary.overhead = baseline.and_then(|(baseline, by)| {
+            let theirs = baseline.by_part(metric);
+            paired_overhead(
+                theirs.map(|(part, value)| (part, value / by)),
+                own(),
+                confidence,
+            )
+        });
+        Some(summary)
     }
 
     /// A figure of each round in which it was measured.
@@ -118,4 +135,21 @@ impl Figures {
             .map(|system| system.summary(record(&system.name)))
             .collect()
     }
+}
+
+/// The difference over the rounds, or groups of rounds, that both have a figure for.
+fn paired_overhead(
+    of_baseline: impl Iterator<Item = (RoundPart, f64)>,
+    own: impl Iterator<Item = (RoundPart, f64)>,
+    confidence: f64,
+) -> Option<OverheadSummary> {
+    let of_baseline: BTreeMap<RoundPart, f64> = of_baseline.collect();
+    let (base, own): (Vec<f64>, Vec<f64>) = own
+        .filter_map(|(part, value)| Some((*of_baseline.get(&part)?, value)))
+        .unzip();
+    // Nothing to pair, or a figure that is not finite: then there is no overhead to show.
+    let overhead = paired::overhead(&base, &own, confidence).ok()?;
+    let needed = paired::rounds_needed(confidence);
+    let rounds = base.len();
+    Some(OverheadSummary::of(&overhead, rounds, needed).with_power(&overhead))
 }

@@ -11,7 +11,7 @@ use super::estimate::MetricSummary;
 use super::figures::Figures;
 use super::rate_windows::RateWindows;
 use super::verdict::{self, Verdict};
-use super::{VariantSummary, in_words, noise, pooled, search};
+use super::{VariantSummary, in_words, noise, pooled, search, sent};
 use crate::metric::Metric;
 use crate::recording::{Kind, NoiseFloor, Recording, RoundRecord, VariantRecord};
 
@@ -22,6 +22,8 @@ pub(super) struct Frame<'a> {
     pub(super) confidence_each: f64,
     pub(super) round_s: Option<f64>,
     pub(super) noise_floor: Option<&'a NoiseFloor>,
+    /// The recording, where variants are not all sent the same.
+    pub(super) sent_otherwise: Option<&'a Recording>,
 }
 
 /// A variant on its way to a summary.
@@ -100,6 +102,29 @@ impl<'a> Row<'a> {
         })
     }
 
+    fn side(&self) -> sent::Side<'_> {
+        sent::Side {
+            variant: self.variant,
+            figures: &self.figures,
+        }
+    }
+
+    /// What it was sent, where that is not the same for all.
+    fn sent(
+        &self,
+        recording: &Recording,
+        baseline: Option<&Self>,
+        frame: &Frame<'_>,
+    ) -> sent::SentSummary {
+        sent::of(
+            recording,
+            self.side(),
+            baseline.map(Self::side),
+            &self.complete,
+            frame.confidence_each,
+        )
+    }
+
     pub(super) fn summarize(&self, baseline: Option<&Self>, frame: &Frame<'_>) -> VariantSummary {
         // A single load shows its figures below the words NOT VALID; a row of a lab has none.
         let is_shown = self.invalid.is_none() || frame.kind == Kind::Load;
@@ -163,6 +188,10 @@ impl<'a> Row<'a> {
             } else {
                 Vec::new()
             },
+            sent: frame
+                .sent_otherwise
+                .filter(|_| is_shown)
+                .map(|recording| self.sent(recording, compared, frame)),
             rate_windows: is_shown.then(|| RateWindows::of(&self.complete)).flatten(),
             checks,
         }

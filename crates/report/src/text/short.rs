@@ -8,6 +8,7 @@ use crate::explain;
 use crate::gate;
 use crate::metric::Metric;
 use crate::recording::Recording;
+use crate::sent;
 use crate::summary::{Summary, VariantSummary};
 use crate::terminal::{Terminal, Tone, finished, toned};
 
@@ -34,6 +35,7 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     lines.extend(describe::network(recording).map(|way| format!("Network: {way}")));
     // What the intervals do not hold must not be missed.
     lines.extend(summary.starts_omitted.clone());
+    lines.extend(sent::sentences(summary));
     let mut out: String = lines.iter().map(|line| wrapped("", line, width)).collect();
     let mut add = |title: &str, body: &str| {
         if !body.is_empty() {

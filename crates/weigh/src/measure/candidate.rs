@@ -108,6 +108,8 @@ impl<'a> Candidate<'a> {
             name: self.name().to_owned(),
             baseline: record::baseline_of(lab, self.variant),
             requests: record::own_requests(lab, self.variant),
+            prepared: record::prepared(self.variant),
+            protocol: record::own_protocol(lab, self.variant),
             with: record::differences(lab, self.variant),
             systems: self.systems.clone(),
             proof: self

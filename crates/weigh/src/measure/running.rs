@@ -12,6 +12,8 @@ pub(super) struct Running {
     /// Whether they have been seen to do their work. A proof holds until they are stopped; given
     /// again, it would find what it and the load have left behind.
     pub(super) is_proven: bool,
+    /// Whether they have been sent what is sent once after a start.
+    pub(super) is_prepared: bool,
     /// Whether they have had the load that comes once after a start.
     pub(super) is_settled: bool,
     /// Whether some of them have been started anew since a load like that. Those that take long to
@@ -25,6 +27,7 @@ impl Running {
         Running {
             systems,
             is_proven: false,
+            is_prepared: false,
             is_settled: false,
             has_settled_before: false,
         }

@@ -176,6 +176,7 @@ impl Experiment<'_> {
             let turn = Turn::of_proof(&self.session, self.candidates.get(id));
             let mut running = turn.start(&mut self.rig)?;
             running.is_proven = true;
+            running.is_prepared = true;
             self.reused.keep_or_stop(&mut self.rig, id, running, true);
         }
         Ok(())

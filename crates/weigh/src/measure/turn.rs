@@ -20,7 +20,7 @@ use super::round::Round;
 use super::running::Running;
 use super::session::{Session, load_failed};
 use super::settling::Settling;
-use crate::prove::{Proven, RequestCounts, Subject, prove};
+use crate::prove::{Proven, RequestCounts, Subject, prepare, prove};
 use crate::published::Receiver;
 use crate::record;
 use crate::systems::{Invalid, RunningSystems};
@@ -215,6 +215,8 @@ impl<'t> Turn<'t> {
             // Repeated only where all systems are new: what the load has left behind in a kept one
             // may change the answers. Every answer of the load is checked anyway.
             is_proven: own.iter().any(|setup| kept.contains(&setup.system)),
+            // What was registered with a system is gone with its process.
+            is_prepared: false,
             is_settled: false,
             has_settled_before: running.is_settled,
         })
@@ -230,17 +232,29 @@ impl<'t> Turn<'t> {
         running: &mut Running,
         baseline: Option<&Proven>,
     ) -> Result<Proven, Invalid> {
+        self.prepare_once(running)?;
         let proven = prove(self.subject(running), self.session.seed, baseline)?;
         running.is_proven = true;
         Ok(proven)
     }
 
-    /// Repeats the proof after a start, unless these systems have given it.
+    /// Sends what is sent once after each start, unless these systems have had it.
+    fn prepare_once(&self, running: &mut Running) -> Result<(), Invalid> {
+        if !running.is_prepared {
+            prepare(self.subject(running))?;
+            running.is_prepared = true;
+        }
+        Ok(())
+    }
+
+    /// Repeats the proof after a start, unless these systems have given it. What is sent once after each
+    /// start goes before.
     ///
     /// # Errors
     ///
     /// The first proof that is not given.
     pub(super) fn prove_once(&self, running: &mut Running) -> Result<(), Invalid> {
+        self.prepare_once(running)?;
         if !running.is_proven {
             self.candidate.proven().repeat(self.subject(running))?;
             running.is_proven = true;

@@ -1,7 +1,7 @@
 //! What is sent, as a recording keeps it.
 
 use lab::{Lab, RequestTemplate, Variant};
-use report::recording::RequestText;
+use report::recording::{ProtocolText, RequestText};
 
 use super::{micros, secrets, sha256};
 
@@ -18,6 +18,7 @@ pub(super) fn empty_request() -> RequestText {
         body_bytes: 0,
         body: None,
         weight: 1,
+        operations: 1,
         pause_us: 0,
     }
 }
@@ -25,17 +26,42 @@ pub(super) fn empty_request() -> RequestText {
 pub(super) fn requests_of(lab: &Lab, requests: &[RequestTemplate]) -> Vec<RequestText> {
     let text = |(index, request): (usize, &RequestTemplate)| {
         let step = lab.steps.get(index);
-        let text = RequestText {
-            name: request.name.clone(),
-            method: request.method.clone(),
-            path: secrets::url(&request.path),
-            weight: request.weight,
+        RequestText {
             pause_us: step.map_or(0, |step| micros(step.pause)),
-            ..empty_request()
-        };
-        with_content(text, &request.headers, &request.body)
+            ..text_of(request)
+        }
     };
     requests.iter().enumerate().map(text).collect()
+}
+
+fn text_of(request: &RequestTemplate) -> RequestText {
+    let text = RequestText {
+        name: request.name.clone(),
+        method: request.method.clone(),
+        path: secrets::url(&request.path),
+        weight: request.weight,
+        operations: request.operations(),
+        ..empty_request()
+    };
+    with_content(text, &request.headers, &request.body)
+}
+
+/// What a variant is sent once after each start.
+pub(crate) fn prepared(variant: &Variant) -> Vec<RequestText> {
+    variant.prepare.iter().map(text_of).collect()
+}
+
+/// How requests to a variant travel.
+pub(super) fn protocol(lab: &Lab, variant: &Variant) -> ProtocolText {
+    let target = variant.systems().last();
+    let is_encrypted = target.is_some_and(|target| target.is_encrypted);
+    ProtocolText::from(&lab.protocol.with(is_encrypted))
+}
+
+/// How requests to a variant travel, where that is not what the recording says of all.
+pub(crate) fn own_protocol(lab: &Lab, variant: &Variant) -> Option<ProtocolText> {
+    let own = protocol(lab, variant);
+    (own != protocol(lab, &lab.baseline)).then_some(own)
 }
 
 /// What a variant sends, where that is not what the recording says of all.

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -53,6 +53,11 @@ enum Answer {
     Other,
     /// Status 503.
     Unavailable,
+    /// The honest answer to a text, or to a hash that came with a text before; errors to any other
+    /// hash. A list is answered with a list of honest answers.
+    Operations,
+    /// The same, but that lists lack their last answer.
+    ShortLists,
     /// No answer: the process exits with code 7 before it listens.
     Exit,
     /// No answer: the process exits with code 9 when it should give it.
@@ -72,39 +77,69 @@ fn main() -> ExitCode {
     }
     let listener = TcpListener::bind(args.listen).expect("the test gave a free address");
     let args = Arc::new(args);
-    let served = Arc::new(AtomicU64::new(0));
+    let state = Arc::new(State::default());
     for stream in listener.incoming().flatten() {
-        let (args, served) = (Arc::clone(&args), Arc::clone(&served));
-        thread::spawn(move || serve(&stream, &args, &served));
+        let (args, state) = (Arc::clone(&args), Arc::clone(&state));
+        thread::spawn(move || serve(&stream, &args, &state));
     }
     ExitCode::SUCCESS
 }
 
+/// What the server remembers, whatever the connection.
+#[derive(Default)]
+struct State {
+    served: AtomicU64,
+    is_registered: AtomicBool,
+}
+
 /// Answers requests on one connection until the client closes it.
-fn serve(stream: &TcpStream, args: &Args, served: &AtomicU64) -> Option<()> {
+fn serve(stream: &TcpStream, args: &Args, state: &State) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut reader = BufReader::new(stream);
     loop {
-        let path = read_request(&mut reader)?;
+        let (path, asked) = read_request(&mut reader)?;
         let (status, body) = if path.starts_with("/health") {
-            ("200 OK", "ok")
+            ("200 OK", "ok".to_owned())
         } else {
-            let before = served.fetch_add(1, Ordering::Relaxed);
+            let before = state.served.fetch_add(1, Ordering::Relaxed);
             let is_honest = before < args.honest_first;
             pause(args.delay_us + args.slower_by_us * before);
             burn(Duration::from_micros(args.burn_us));
-            reply(if is_honest { Answer::Ok } else { args.answer })
+            reply(
+                if is_honest { Answer::Ok } else { args.answer },
+                &asked,
+                state,
+            )
         };
         let head = format!(
             "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
             body.len()
         );
-        (&*stream).write_all((head + body).as_bytes()).ok()?;
+        (&*stream).write_all((head + &body).as_bytes()).ok()?;
     }
 }
 
-fn reply(answer: Answer) -> (&'static str, &'static str) {
-    match answer {
+fn reply(answer: Answer, asked: &str, state: &State) -> (&'static str, String) {
+    let (status, body) = match answer {
+        Answer::Operations | Answer::ShortLists if asked.starts_with('[') => {
+            let lost = usize::from(answer == Answer::ShortLists);
+            let answers = asked.matches("\"query\"").count() - lost;
+            return ("200 OK", format!("[{}]", vec![HONEST; answers].join(", ")));
+        }
+        Answer::Operations | Answer::ShortLists => {
+            let is_text = asked.contains("\"query\"");
+            if is_text && asked.contains("\"hash\"") {
+                state.is_registered.store(true, Ordering::Relaxed);
+            }
+            if is_text || state.is_registered.load(Ordering::Relaxed) {
+                ("200 OK", HONEST)
+            } else {
+                (
+                    "200 OK",
+                    r#"{"errors":[{"message":"this hash is unknown"}]}"#,
+                )
+            }
+        }
         Answer::Ok => ("200 OK", HONEST),
         Answer::Errors => (
             "200 OK",
@@ -116,11 +151,12 @@ fn reply(answer: Answer) -> (&'static str, &'static str) {
             complain("this process gives up");
             std::process::exit(9)
         }
-    }
+    };
+    (status, body.to_owned())
 }
 
-/// Reads one request and gives its path.
-fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<String> {
+/// Reads one request and gives its path and body.
+fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<(String, String)> {
     let mut line = String::new();
     if reader.read_line(&mut line).ok()? == 0 {
         return None;
@@ -138,8 +174,9 @@ fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<String> {
             length = value.trim().parse().ok()?;
         }
     }
-    reader.take(length).read_to_end(&mut Vec::new()).ok()?;
-    Some(path)
+    let mut body = Vec::new();
+    reader.take(length).read_to_end(&mut body).ok()?;
+    Some((path, String::from_utf8_lossy(&body).into_owned()))
 }
 
 /// `setsid` twice removed: the classic way in which a server escapes its starter.

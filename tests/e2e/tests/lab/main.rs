@@ -24,6 +24,7 @@ mod published;
 mod replicas;
 mod scenarios;
 mod screen;
+mod sent;
 mod side_by_side;
 mod slices;
 mod stopping;

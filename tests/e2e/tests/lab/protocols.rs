@@ -122,3 +122,38 @@ fn a_target_that_does_not_speak_http_2_is_not_ready() {
     let run = lab(&speech, "  connections: 1\n  count: 4\n").run();
     let _ = run.exits_with(5).row("a", &["not ready"]);
 }
+
+#[test]
+fn a_variant_over_tls_is_weighed_against_a_baseline_in_the_clear() {
+    let identity = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]);
+    let identity = identity.expect("a key can be made");
+    let program = modern().display().to_string();
+    let world = World::of_lab(
+        "question: what does TLS cost?\n\
+         load:\n  connections: 2\n  count: 40\n  ca: certificate.pem\n\
+         rounds: 1\nwarmup: 0s\ntarget: server\n\
+         systems:\n  server:\n    settings: {scheme: http, start: clear.sh}\n    scheme: '{{scheme}}'\n    folder: .\n    \
+         run: sh {{start}} --listen {{addr}}\n    ready: {path: /health}\n\
+         proof:\n  - {name: all arrive, ask: '{{server.url}}/seen', json: /requests, exactly-per-request: 1}\n\
+         baseline: {name: clear}\n\
+         variants: [{name: secret, with: {server.scheme: https, server.start: tls.sh}}]\n"
+    )
+    .file("clear.sh", &format!("exec '{program}' \"$@\"\n"))
+    .file("tls.sh", &format!("exec '{program}' --tls . \"$@\"\n"))
+    .file("certificate.pem", &identity.cert.pem())
+    .file("key.pem", &identity.signing_key.serialize_pem());
+    let run = world.run().ran();
+    let recording = run.recording();
+    assert_eq!(recording["load"]["protocol"]["tls"], "off");
+    assert!(recording["variants"][0]["protocol"].is_null());
+    assert_eq!(recording["variants"][1]["protocol"]["tls"], "verified");
+    let rounds = recording["rounds"].as_array().expect("rounds");
+    let bytes_out = |variant: &str| {
+        let round = rounds.iter().find(|round| round["variant"] == variant);
+        let round = round.expect("a round of each");
+        assert_eq!(round["outcomes"]["passed"], 40, "{round:#}");
+        assert_eq!(round["proofs"][0]["seen"], "40 in 40 requests");
+        round["bytes_out"].as_u64().expect("bytes")
+    };
+    assert!(bytes_out("secret") > bytes_out("clear"), "{recording:#}");
+}

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use e2e::{Run, gateway, planets, runner, weigh_command};
 use serde_json::Value;
@@ -67,8 +68,26 @@ impl Labs {
                 "include: ../systems.yaml",
                 &format!("include: [{}, programs.yaml]", systems.display()),
             )
-            .replace("body: ../", &format!("body: {}/../", above.display()))
+            .replace(
+                "folder: ..\n",
+                &format!("folder: {}\n", shipped().display()),
+            )
             .replace(LANGUAGES, manners);
+        // Files of requests stay where they are.
+        let files = [
+            "body: ../",
+            "body: batching/",
+            "batch: &both ../",
+            ": persisted/",
+        ];
+        let text = files.iter().fold(text, |text, file| {
+            let (key, path) = file.rsplit_once(' ').expect("a key and a path");
+            text.replace(file, &format!("{key} {}/{path}", above.display()))
+        });
+        // The programs are built.
+        let is_build = |line: &&str| line.trim_start().starts_with("- \"cargo build");
+        let lines = text.lines().filter(|line| !is_build(line));
+        let text: String = lines.map(|line| format!("{line}\n")).collect();
         let name = path
             .file_name()
             .expect("the labs and their folder are there");
@@ -186,6 +205,26 @@ fn every_layer_of_the_gateway_does_its_work() {
     let labs = Labs::new().with("beyond/layers", "");
     let answer = labs.weigh(&["check", "."]).exits_with(0).text();
     assert_eq!(answer.matches(": proven").count(), 8, "{answer}");
+}
+
+#[test]
+fn every_layer_in_the_request_itself_is_proven() {
+    for (lab, count, programs) in [
+        ("persisted", 4, &[][..]),
+        ("batching", 4, &[]),
+        ("tls", 4, &["openssl"]),
+        ("tls-subgraphs", 3, &["openssl", "haproxy"]),
+    ] {
+        let is_missing = |program: &&str| Command::new(program).arg("version").output().is_err();
+        if let Some(missing) = programs.iter().copied().find(|program| is_missing(program)) {
+            judged::not_run(format!("`{missing}` is not installed"));
+            continue;
+        }
+        let labs = Labs::new().with(&format!("beyond/{lab}"), LANGUAGES);
+        let answer = labs.weigh(&["check", "."]).exits_with(0).text();
+        judged::ran();
+        assert_eq!(answer.matches(": proven").count(), count, "{answer}");
+    }
 }
 
 #[test]

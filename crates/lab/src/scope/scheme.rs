@@ -1,0 +1,38 @@
+//! Whether a variant speaks to a system over TLS.
+
+use yaml_with_places::{At, Finding};
+
+use super::Scope;
+use crate::formats::Name;
+use crate::reading::Reading;
+use crate::url_keys;
+use crate::wire::SystemFile;
+
+/// What `scheme` says, or the `url` of a system that runs already.
+pub(super) fn is_encrypted(
+    (name, file): &(At<Name>, SystemFile),
+    scope: &Scope<'_>,
+    reading: &mut Reading<'_>,
+) -> bool {
+    let url = file.url.as_ref();
+    if url.is_some_and(|url| url_keys::is_encrypted(&url.value.0)) {
+        return true;
+    }
+    let Some(scheme) = &file.scheme else {
+        return false;
+    };
+    let help = "write `http`, `https`, or a setting that holds one of them";
+    let wrong = ("a scheme cannot hold an address", help);
+    let text = scope.text_without_addresses(&name.value.0, scheme, wrong, reading);
+    match text.as_deref() {
+        Some("https") => true,
+        // What is empty was wrong before, and that is reported.
+        Some("http" | "") | None => false,
+        Some(other) => {
+            let message = format!("`{other}` is not a scheme");
+            let finding = Finding::new(scheme.place, message).help(help);
+            reading.findings.add(finding);
+            false
+        }
+    }
+}

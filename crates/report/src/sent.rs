@@ -1,0 +1,255 @@
+//! What variants were sent, where that is not the same for all: a table and sentences for every
+//! rendering.
+
+use crate::cell;
+use crate::describe;
+use crate::digits;
+use crate::metric::Unit;
+use crate::recording::Recording;
+use crate::summary::{SentSummary, Summary, VariantSummary, requests_of};
+
+/// The title of the table.
+pub(crate) const TITLE: &str = "What was sent";
+
+/// A table with one row for each variant; without rows where all were sent the same.
+pub(crate) struct Table {
+    pub(crate) headings: Vec<&'static str>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// Bytes of a request and of an answer; with batches also what an operation costs. Latency is that of a
+/// whole request, so only processor time can be divided.
+pub(crate) fn table(summary: &Summary) -> Table {
+    let rows = || {
+        let rows = summary.variants.iter();
+        rows.filter_map(|row| Some((row, row.sent.as_ref()?)))
+    };
+    let has_batches = rows().any(|(_, sent)| sent.operations_per_request != 1.0);
+    let mut headings = vec!["Variant", "Sent (B/request)", "Received (B/request)"];
+    if has_batches {
+        headings.extend([
+            "Operations a request",
+            "CPU (us/operation)",
+            "Overhead (us/operation)",
+        ]);
+    }
+    let row = |(row, sent): (&VariantSummary, &SentSummary)| {
+        let bytes =
+            |bytes: Option<f64>| bytes.map_or_else(nothing, |bytes| digits::value(bytes, None));
+        let mut cells = vec![
+            row.name.clone(),
+            bytes(sent.bytes_sent_per_request),
+            bytes(sent.bytes_received_per_request),
+        ];
+        if has_batches {
+            let cpu = sent.cpu_us_per_operation.as_ref();
+            let overhead = cpu.and_then(|it| cell::difference_of(it, Unit::Microseconds, 1.0));
+            cells.push(digits::planned(sent.operations_per_request));
+            cells.push(cpu.map_or_else(nothing, |it| cell::with_error(it, Unit::Microseconds)));
+            cells.push(overhead.unwrap_or_else(nothing));
+        }
+        cells
+    };
+    Table {
+        headings,
+        rows: rows().map(row).collect(),
+    }
+}
+
+fn nothing() -> String {
+    cell::NOTHING.to_owned()
+}
+
+/// What a reader of a difference must know of what was sent; nothing where all were sent the same.
+pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
+    let named = |is_meant: &dyn Fn(&SentSummary) -> bool| {
+        let rows = summary.variants.iter();
+        let meant = rows.filter(|row| row.sent.as_ref().is_some_and(is_meant));
+        meant.map(|row| row.name.clone()).collect::<Vec<_>>()
+    };
+    let mut sentences = Vec::new();
+    let others = named(&|sent| sent.has_other_requests);
+    if !others.is_empty() {
+        sentences.push(format!(
+            "{} {} sent other requests than {}: a difference contains that.",
+            describe::named(&others),
+            is_or_are(&others),
+            summary.against()
+        ));
+    }
+    // Those of one protocol are told of together.
+    let mut told = Vec::new();
+    let protocols = summary.variants.iter();
+    for protocol in protocols.filter_map(|row| row.sent.as_ref()?.protocol) {
+        if told.contains(&protocol) {
+            continue;
+        }
+        told.push(protocol);
+        let spoken = named(&|sent| sent.protocol == Some(protocol));
+        sentences.push(format!(
+            "{} {} spoken to over {}, unlike {}: a difference contains what the generator pays for that.",
+            describe::named(&spoken),
+            is_or_are(&spoken),
+            describe::protocol(&protocol),
+            summary.against()
+        ));
+    }
+    let batches = named(&|sent| sent.operations_per_request != 1.0);
+    if !batches.is_empty() {
+        sentences.push(format!(
+            "Requests to {} carry several operations: latency, rate and cost of a request are those of \
+             all of them together.",
+            describe::named(&batches)
+        ));
+    }
+    sentences
+}
+
+fn is_or_are(names: &[String]) -> &'static str {
+    if names.len() == 1 { "is" } else { "are" }
+}
+
+/// The requests, one a line, also those of variants that are sent others.
+pub(crate) fn lines(recording: &Recording) -> Vec<String> {
+    let of_all = describe::requests(&recording.load.requests);
+    let mut lines: Vec<String> = of_all
+        .iter()
+        .map(|line| format!("request {line}"))
+        .collect();
+    for variant in &recording.variants {
+        let name = &variant.name;
+        if !variant.requests.is_empty() {
+            let own = describe::requests(requests_of(recording, variant));
+            lines.extend(own.iter().map(|line| format!("request to `{name}` {line}")));
+        }
+        let prepared = describe::requests(&variant.prepared);
+        lines.extend(
+            prepared
+                .iter()
+                .map(|line| format!("once after each start of `{name}` {line}")),
+        );
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::{HttpText, ProtocolText, TlsText};
+    use crate::sample::Sample;
+    use crate::{Terminal, full_text, html, json, markdown, text};
+
+    /// `batch` has five operations a request, `secure` travels over TLS.
+    fn recording() -> Recording {
+        let mut recording = Sample::side_by_side()
+            .variant("plain", 700.0)
+            .variant("batch", 900.0)
+            .variant("secure", 800.0)
+            .build();
+        let mut batch = recording.load.requests[0].clone();
+        batch.name = "five".to_owned();
+        batch.operations = 5;
+        batch.body_sha256 = Some("0".repeat(64));
+        let mut registered = batch.clone();
+        registered.name = "register".to_owned();
+        registered.operations = 1;
+        recording.variants[1].requests = vec![batch];
+        recording.variants[1].prepared = vec![registered];
+        recording.variants[2].protocol = Some(ProtocolText {
+            http: HttpText::Http1,
+            tls: TlsText::Verified,
+            streams: 1,
+        });
+        for round in &mut recording.rounds {
+            for system in &mut round.systems {
+                // 100 us a request, or five times that, whatever was drawn.
+                let each = if round.variant == "batch" { 500 } else { 100 };
+                system.cpu_us = Some(each * round.outcomes.completed());
+            }
+        }
+        recording
+    }
+
+    #[test]
+    fn an_operation_of_a_batch_costs_its_share_of_the_request() {
+        let recording = recording();
+        let summary = Summary::of(&recording);
+        let sent = |name: &str| summary.variant(name).unwrap().sent.clone().unwrap();
+        assert_eq!(sent("plain").operations_per_request, 1.0);
+        assert_eq!(sent("batch").operations_per_request, 5.0);
+        assert_eq!(sent("plain").bytes_sent_per_request, Some(140.0));
+        assert_eq!(sent("plain").bytes_received_per_request, Some(160.0));
+        assert!(sent("batch").has_other_requests && !sent("secure").has_other_requests);
+        assert!(sent("secure").protocol.is_some() && sent("batch").protocol.is_none());
+        let cpu = sent("batch").cpu_us_per_operation.unwrap();
+        assert!((cpu.value - 100.0).abs() < 1e-6, "{}", cpu.value);
+        let difference = cpu.overhead.unwrap().difference;
+        assert!(difference.abs() < 1e-6, "{difference}");
+    }
+
+    #[test]
+    fn every_rendering_says_what_differs_in_what_was_sent() {
+        let recording = recording();
+        let summary = Summary::of(&recording);
+        let terminal = Terminal::plain(200);
+        let page = html(&recording, &summary).replace("<code>", "`");
+        let page = page.replace("</code>", "`");
+        for shown in [
+            text(&recording, &summary, terminal),
+            full_text(&recording, &summary, terminal),
+            markdown(&recording, &summary),
+            page,
+        ] {
+            let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+            for words in [
+                "`batch` is sent other requests than `plain`: a difference contains that.",
+                "`secure` is spoken to over HTTP/1.1 over TLS, unlike `plain`: a difference contains",
+                "Requests to `batch` carry several operations",
+            ] {
+                assert!(flat.contains(words), "{words}\n{shown}");
+            }
+        }
+        for shown in [
+            full_text(&recording, &summary, terminal),
+            markdown(&recording, &summary),
+            html(&recording, &summary),
+        ] {
+            assert!(shown.contains(TITLE), "{shown}");
+            assert!(shown.contains("140"), "{shown}");
+        }
+        let shown = markdown(&recording, &summary);
+        for words in [
+            "request to `batch` five: ",
+            "5 operations",
+            "once after each start of `batch` register: ",
+        ] {
+            assert!(shown.contains(words), "{words}\n{shown}");
+        }
+        let value: serde_json::Value = serde_json::from_str(&json(&recording, &summary)).unwrap();
+        assert_eq!(
+            value["summary"]["variants"][1]["sent"]["operations_per_request"],
+            5.0
+        );
+    }
+
+    #[test]
+    fn nothing_is_said_where_all_are_sent_the_same() {
+        let mut recording = Sample::side_by_side()
+            .variant("plain", 700.0)
+            .variant("other", 900.0)
+            .build();
+        // The name of a request is not sent.
+        let mut renamed = recording.load.requests[0].clone();
+        renamed.name = "renamed".to_owned();
+        recording.variants[1].requests = vec![renamed];
+        let summary = Summary::of(&recording);
+        assert!(table(&summary).rows.is_empty());
+        assert!(sentences(&summary).is_empty());
+        assert!(!markdown(&recording, &summary).contains(TITLE));
+        let text = serde_json::to_string(&recording).unwrap();
+        assert!(
+            !text.contains("\"operations\"") && !text.contains("\"prepared\""),
+            "{text}"
+        );
+    }
+}
