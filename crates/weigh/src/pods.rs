@@ -4,6 +4,7 @@
 //! |---|---|
 //! | what cannot be had there | [`refusal`] |
 //! | pods of what is weighed | [`systems`] |
+//! | manifests of the user instead | [`manifests`] |
 //! | the cluster's side of a run and of its rounds | [`stage`] |
 //! | systems on their way up | [`coming`] |
 //! | what generators are told | [`told`] |
@@ -13,6 +14,7 @@
 
 mod coming;
 pub(crate) mod errand;
+pub(crate) mod manifests;
 pub(crate) mod meeting;
 pub(crate) mod refusal;
 pub(crate) mod result;
