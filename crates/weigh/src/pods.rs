@@ -25,7 +25,7 @@ pub(crate) mod told;
 /// Where a lab is to be measured, and by which image of weigh.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ClusterArgs {
-    /// Measure in a cluster: systems with an `image` and generators are pods; see docs/kubernetes.md.
+    /// Measure in a cluster: generators are pods, and so are systems with an `image` or `manifests`; see docs/kubernetes.md.
     #[arg(
         long,
         value_enum,

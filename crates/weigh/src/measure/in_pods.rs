@@ -403,6 +403,7 @@ impl Experiment<'_> {
                     let systems = &mut self.candidates.get_mut(id).systems;
                     let own = systems.iter_mut().find(|own| own.name == one.setup.system);
                     if let Some(own) = own.filter(|_| is_counted) {
+                        own.manifests = stage.digest_of(one);
                         own.version.clone_from(&pod.image);
                         own.limits_enforced = Some(own.limits_asked);
                         own.limits_by = pod.qos.clone().map(|qos| format!("Kubernetes, {qos}"));

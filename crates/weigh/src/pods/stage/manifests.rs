@@ -31,6 +31,7 @@ impl Stage<'_> {
         };
         // Services are of the run, and of no start.
         let copy = Copy { serves, stem: "" };
+        let manifests = &manifests.manifests;
         let port = manifests.port();
         let mut hosts = Vec::new();
         for (name, service) in manifests.services(copy) {
@@ -46,7 +47,14 @@ impl Stage<'_> {
     }
 
     pub(super) fn manifests_of(&self, wanted: &Wanted<'_>) -> Option<&Manifests> {
-        self.manifests.get(&key_of(wanted))
+        let read = self.manifests.get(&key_of(wanted))?;
+        Some(&read.manifests)
+    }
+
+    /// The SHA-256 of the manifests of a system.
+    pub(crate) fn digest_of(&self, wanted: &Wanted<'_>) -> Option<String> {
+        let read = self.manifests.get(&key_of(wanted))?;
+        Some(read.digest.clone())
     }
 
     /// How many pods a system has.
