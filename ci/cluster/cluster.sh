@@ -144,6 +144,8 @@ J
 program() { # NAME PROGRAM
   local folder library
   folder=$(mktemp -d)
+  # It becomes the root of the image, which a user without rights must be able to enter.
+  chmod 755 "$folder"
   mkdir -p "$folder"/{bin,tmp,work}
   chmod 1777 "$folder/tmp"
   # Without what only a debugger reads.

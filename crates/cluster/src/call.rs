@@ -49,6 +49,8 @@ pub enum Resource {
     PodLogs,
     /// Systems of several instances.
     Deployments,
+    /// Those of the user's own manifests.
+    StatefulSets,
     /// What pods run on.
     Nodes,
     /// The kubelet behind a node.
@@ -70,6 +72,7 @@ pub const NEEDED: &[(Resource, &[Verb])] = &[
     (Resource::Pods, &[Verb::Create, Verb::List]),
     (Resource::PodLogs, &[Verb::Get]),
     (Resource::Deployments, &[Verb::Create, Verb::List]),
+    (Resource::StatefulSets, &[Verb::Create, Verb::List]),
     (Resource::Nodes, &[Verb::Get]),
     (Resource::NodeProxy, &[Verb::Get]),
 ];
@@ -80,7 +83,7 @@ impl Resource {
     pub fn group(self) -> &'static str {
         match self {
             Resource::Jobs => "batch",
-            Resource::Deployments => "apps",
+            Resource::Deployments | Resource::StatefulSets => "apps",
             _ => "",
         }
     }
@@ -96,6 +99,7 @@ impl Resource {
             Resource::Pods => "pods",
             Resource::PodLogs => "pods/log",
             Resource::Deployments => "deployments",
+            Resource::StatefulSets => "statefulsets",
             Resource::Nodes => "nodes",
             Resource::NodeProxy => "nodes/proxy",
         }
@@ -118,6 +122,7 @@ impl Resource {
             Resource::Pods => "pod",
             Resource::PodLogs => "log of pod",
             Resource::Deployments => "Deployment",
+            Resource::StatefulSets => "StatefulSet",
             Resource::Nodes => "node",
             Resource::NodeProxy => "kubelet of node",
         }

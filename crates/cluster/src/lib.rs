@@ -6,6 +6,7 @@
 //! | a connection that outlives an API server that is away for a while | [`connection`] |
 //! | one owner of all that a run makes, so that nothing is left | [`owner`] |
 //! | pods, Deployments and Services of what is weighed | [`workload`] |
+//! | manifests of the user instead of these: what is applied, and under which names | [`manifests`] |
 //! | the Job whose pods send the load | [`generators`] |
 //! | what has become of pods | [`state`] |
 //! | processor time and memory, by the kubelet | [`kubelet`] |
@@ -19,6 +20,7 @@ pub mod connection;
 mod error;
 pub mod generators;
 pub mod kubelet;
+pub mod manifests;
 pub mod node;
 pub mod owner;
 pub mod state;

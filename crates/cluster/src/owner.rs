@@ -242,10 +242,11 @@ impl Round<'_, '_> {
 }
 
 /// What is looked for after the end of a run. Secrets are not: to list them is to read them.
-const LEAVING: [Resource; 5] = [
+const LEAVING: [Resource; 6] = [
     Resource::Pods,
     Resource::Jobs,
     Resource::Deployments,
+    Resource::StatefulSets,
     Resource::Services,
     Resource::ConfigMaps,
 ];
@@ -274,7 +275,7 @@ fn wait_until_gone(
                 seconds: began.elapsed().as_secs(),
                 names: left.iter().take(3).cloned().collect::<Vec<_>>().join(", "),
                 advice: format!(
-                    "remove them: kubectl -n {namespace} delete pods,jobs,deployments,services,configmaps,secrets -l {RUN}={id}"
+                    "remove them: kubectl -n {namespace} delete pods,jobs,deployments,statefulsets,services,configmaps,secrets -l {RUN}={id}"
                 ),
             });
         }

@@ -91,6 +91,20 @@ impl PodState {
     }
 }
 
+/// Why a Deployment can make no pods, where it says so: a quota, or a rule of the namespace.
+#[must_use]
+pub fn replica_failure(deployment: &Value) -> Option<String> {
+    let conditions = deployment["status"]["conditions"].as_array()?;
+    let failure = conditions
+        .iter()
+        .find(|it| it["type"] == "ReplicaFailure" && it["status"] == "True")?;
+    let message = failure["message"].as_str().unwrap_or("no reason given");
+    Some(format!(
+        "`{}` can make no pod: {message}",
+        name_of(deployment)
+    ))
+}
+
 fn restarts(pod: &Value) -> u64 {
     let containers = pod["status"]["containerStatuses"].as_array();
     let counts = containers.into_iter().flatten();
@@ -250,6 +264,21 @@ mod tests {
         );
         let late = phase_of(&json!({"phase": "Failed", "reason": "DeadlineExceeded"}));
         assert_eq!(late, Phase::Failed("reached its deadline".to_owned()));
+    }
+
+    #[test]
+    fn a_deployment_that_is_refused_its_pods_says_why() {
+        let deployment = |status: &str| {
+            json!({"metadata": {"name": "d"}, "status": {"conditions": [
+                {"type": "Progressing", "status": "True", "message": "other"},
+                {"type": "ReplicaFailure", "status": status, "message": "exceeded quota"}]}})
+        };
+        assert_eq!(
+            replica_failure(&deployment("True")).as_deref(),
+            Some("`d` can make no pod: exceeded quota")
+        );
+        assert_eq!(replica_failure(&deployment("False")), None);
+        assert_eq!(replica_failure(&json!({})), None);
     }
 
     #[test]

@@ -198,7 +198,7 @@ pub fn service(name: &str, port: u16) -> Value {
 }
 
 /// Kubernetes replaces `$(NAME)` in commands and variables; text of a user is to stay as it is.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace("$(", "$$(")
 }
 

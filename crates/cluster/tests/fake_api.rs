@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use cluster::call::{NEEDED, Resource, Verb};
 use cluster::connection::Heed;
+use cluster::manifests::{Copy, Manifests, Wish};
 use cluster::{ClusterError, Connection, Place, Run};
 use serde_json::{Value, json};
 
@@ -241,6 +242,50 @@ fn a_round_takes_its_pods_along_and_a_run_leaves_nothing() {
     );
     round.end().expect("gone");
     assert_eq!(api.left().len(), 2, "{:?}", api.left());
+    run.end().expect("gone");
+    assert_eq!(api.left(), Vec::<String>::new());
+}
+
+#[test]
+fn manifests_of_two_variants_are_up_together_and_leave_nothing() {
+    let api = Api::start();
+    let connection = api.connection(false);
+    let run = Run::begin(&connection, "x", Duration::from_secs(60)).expect("an owner");
+    let text = "{apiVersion: v1, kind: Service, metadata: {name: s}, \
+                 spec: {selector: {app: a}, ports: [{port: 80}]}}\n---\n\
+                {apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n\
+                {apiVersion: v1, kind: ConfigMap, metadata: {name: s}}\n---\n\
+                {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: s}, \
+                 spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, \
+                 spec: {containers: [{name: c}]}}}}\n";
+    let wish = Wish {
+        service: "s".to_owned(),
+        ..Wish::default()
+    };
+    let files = [("f.yaml".to_owned(), text.to_owned())];
+    let manifests = Manifests::read(&files, Some("space"), &wish).expect("allowed");
+    let copies = [("wb-x-v0-s", "wb-x-v0-r1-0"), ("wb-x-v1-s", "wb-x-v1-r1-0")];
+    let copies = copies.map(|(serves, stem)| Copy { serves, stem });
+    for copy in copies {
+        for (_, service) in manifests.services(copy) {
+            run.create(Resource::Services, service).expect("made");
+        }
+    }
+    let round = run.round(1).expect("an owner");
+    for copy in copies {
+        for (resource, object) in manifests.of_a_start(copy, "space", &[]) {
+            round.create(resource, object).expect("made once");
+        }
+    }
+    // The owners of run and round, and four objects of each variant.
+    assert_eq!(api.left().len(), 10, "{:?}", api.left());
+    for object in api.state.lock().expect("no panic").objects.values() {
+        let labels = &object["metadata"]["labels"];
+        assert_eq!(labels["app.kubernetes.io/managed-by"], "weighbridge");
+        assert_eq!(labels["weighbridge/run"], "x");
+    }
+    round.end().expect("gone");
+    assert_eq!(api.left().len(), 3, "Services stay: {:?}", api.left());
     run.end().expect("gone");
     assert_eq!(api.left(), Vec::<String>::new());
 }

@@ -2,6 +2,7 @@
 
 mod compose;
 mod container;
+mod manifests;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,6 +17,7 @@ use crate::text::Text;
 
 pub use compose::{Compose, ServiceChange};
 pub use container::{Container, ImageBuild, Network, Pull, Volume};
+pub use manifests::{Manifests, WorkloadChange};
 
 /// A checked lab. Names are unique, every reference resolves, and no systems wait for each other.
 #[derive(Clone, Debug, PartialEq)]
@@ -451,6 +453,8 @@ pub enum Origin {
     Compose(Compose),
     /// It is a container, which a container engine starts.
     Container(Container),
+    /// It is made in a cluster, of manifests of the user.
+    Manifests(Manifests),
 }
 
 /// A system that runs already.
@@ -490,7 +494,7 @@ impl Setup {
         match &self.origin {
             Origin::Run(command) => command,
             Origin::Container(container) => &container.command,
-            Origin::Elsewhere(_) | Origin::Compose(_) => &[],
+            Origin::Elsewhere(_) | Origin::Compose(_) | Origin::Manifests(_) => &[],
         }
     }
 
@@ -499,7 +503,7 @@ impl Setup {
     pub fn container(&self) -> Option<&Container> {
         match &self.origin {
             Origin::Container(container) => Some(container),
-            Origin::Run(_) | Origin::Elsewhere(_) | Origin::Compose(_) => None,
+            _ => None,
         }
     }
 
@@ -507,8 +511,8 @@ impl Setup {
     #[must_use]
     pub fn elsewhere(&self) -> Option<&Elsewhere> {
         match &self.origin {
-            Origin::Run(_) | Origin::Container(_) | Origin::Compose(_) => None,
             Origin::Elsewhere(elsewhere) => Some(elsewhere),
+            _ => None,
         }
     }
 
@@ -523,6 +527,15 @@ impl Setup {
     pub fn compose(&self) -> Option<&Compose> {
         match &self.origin {
             Origin::Compose(compose) => Some(compose),
+            _ => None,
+        }
+    }
+
+    /// The manifests that it is made of; none for a system of another origin.
+    #[must_use]
+    pub fn manifests(&self) -> Option<&Manifests> {
+        match &self.origin {
+            Origin::Manifests(manifests) => Some(manifests),
             _ => None,
         }
     }

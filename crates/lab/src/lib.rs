@@ -30,12 +30,15 @@ mod data;
 mod elsewhere;
 mod experiment;
 mod fields;
+mod filling;
 mod formats;
 mod groups;
 mod include;
 mod level;
 mod limits;
 mod load;
+mod manifests;
+mod manifests_keys;
 mod manual;
 mod merge;
 mod places;
@@ -69,9 +72,9 @@ use std::path::Path;
 pub use command_line::{duration, find, rate, size};
 pub use experiment::{
     Attach, Balance, Balances, Compose, Container, DistinctValues, Elsewhere, Expect, HeaderValues,
-    ImageBuild, Lab, Limits, Network, Origin, Placement, Probe, Proof, ProofWhat, Protocol, Pull,
-    Ready, RequestTemplate, Scenario, SeenNumber, SeenRule, ServiceChange, Setup, System, Variant,
-    Volume,
+    ImageBuild, Lab, Limits, Manifests, Network, Origin, Placement, Probe, Proof, ProofWhat,
+    Protocol, Pull, Ready, RequestTemplate, Scenario, SeenNumber, SeenRule, ServiceChange, Setup,
+    System, Variant, Volume, WorkloadChange,
 };
 pub use level::Level;
 pub use manual::manual;

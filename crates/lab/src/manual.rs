@@ -41,6 +41,8 @@ const SECTIONS: &[(&str, &str)] = &[
     ("attach", "`systems.*.attach`"),
     ("compose", "`systems.*.compose`"),
     ("service", "`systems.*.compose.services`"),
+    ("manifests", "`systems.*.manifests`"),
+    ("workload", "`systems.*.manifests.changes`"),
     ("baseline", "`baseline`"),
     ("variant", "`variants`"),
     ("sent", "`variants.*.load`"),

@@ -16,6 +16,7 @@ use crate::fields::TextOr;
 use crate::formats::{Name, Title, UrlPath, VariableName, Verbatim, Written};
 use crate::limits::limits;
 use crate::load::time_span;
+use crate::manifests;
 use crate::quantities::LongerThanZero;
 use crate::reading::Reading;
 use crate::replicas;
@@ -23,7 +24,7 @@ use crate::scope::Scope;
 use crate::systems::Systems;
 use crate::template::{Command, Template};
 use crate::text::Text;
-use crate::wire::{ComposeFile, ReadyFile, ReadyState, SystemFile, default};
+use crate::wire::{ComposeFile, ManifestsFile, ReadyFile, ReadyState, SystemFile, default};
 
 /// The systems that a variant needs, each after those it depends on; the target is last.
 pub(crate) fn stack(
@@ -83,6 +84,10 @@ struct System<'a> {
 impl System<'_> {
     fn setup(&self, reading: &mut Reading<'_>) -> Option<Setup> {
         let file = self.file;
+        if let Some(manifests_at) = &file.manifests {
+            // Beside another origin it is reported.
+            return self.of_manifests(manifests_at, reading);
+        }
         match (&file.run, &file.url, &file.image, &file.compose) {
             (Some(run_at), None, None, None) => Some(self.process(run_at, reading)),
             (None, Some(url_at), None, None) => self.elsewhere(url_at, reading),
@@ -97,14 +102,27 @@ impl System<'_> {
     fn composed(&self, at: &At<ComposeFile>, reading: &mut Reading<'_>) -> Option<Setup> {
         let Name(system) = &self.name.value;
         let compose = compose::of((system, &at.value), self.scope, reading)?;
+        let folder = compose.file.parent();
+        let folder = folder.map_or_else(PathBuf::new, Path::to_owned);
+        Some(self.as_described(folder, Origin::Compose(compose), reading))
+    }
+
+    /// Objects of a cluster.
+    fn of_manifests(&self, at: &At<ManifestsFile>, reading: &mut Reading<'_>) -> Option<Setup> {
+        let Name(system) = &self.name.value;
+        let manifests = manifests::of((system, at), self.scope, reading)?;
+        let folder = reading.resolve("", at.place);
+        Some(self.as_described(folder, Origin::Manifests(manifests), reading))
+    }
+
+    /// A system of which a file of its own says what runs, and within which limits.
+    fn as_described(&self, folder: PathBuf, origin: Origin, reading: &mut Reading<'_>) -> Setup {
+        let Name(system) = &self.name.value;
         let mut setup = Setup {
             system: system.clone(),
-            folder: compose
-                .file
-                .parent()
-                .map_or_else(PathBuf::new, Path::to_owned),
+            folder,
             build: Vec::new(),
-            origin: Origin::Compose(compose),
+            origin,
             version: None,
             env: Vec::new(),
             ready: self.ready(),
@@ -119,7 +137,7 @@ impl System<'_> {
             is_shared: self.file.shared.as_ref().is_some_and(|shared| shared.value),
         };
         setup.after = self.after(&setup);
-        Some(setup)
+        setup
     }
 
     /// A system that runs already.

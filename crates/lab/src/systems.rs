@@ -9,6 +9,7 @@ use crate::container_keys;
 use crate::experiment::System;
 use crate::fields::Table;
 use crate::formats::{Name, Written};
+use crate::manifests_keys;
 use crate::reading::Reading;
 use crate::template::RESERVED;
 use crate::url_keys;
@@ -19,7 +20,7 @@ use crate::wire::{ReadyFile, Settings, SystemFile};
 const CORES: u32 = 1024;
 
 /// Keys that say where a system comes from, of which each has one.
-const ORIGINS: [&str; 4] = ["run", "image", "compose", "url"];
+const ORIGINS: [&str; 5] = ["run", "image", "compose", "manifests", "url"];
 
 /// The systems of a lab, as declared.
 pub(crate) struct Systems<'a> {
@@ -101,13 +102,14 @@ impl<'a> Systems<'a> {
                         name.place,
                         format!("the system `{}` has no `run`", name.value.0),
                     )
-                    .help("give the command that runs it, the `image` of its container, the `compose` file of its services, or the `url` where it runs already"),
+                    .help("give the command that runs it, the `image` of its container, the `compose` file of its services, its `manifests`, or the `url` where it runs already"),
                 );
             }
             if let Some(tree) = tree {
                 url_keys::check_keys(tree, reading);
                 container_keys::check_keys(tree, reading);
                 compose_keys::check_keys(tree, reading);
+                manifests_keys::check_keys(tree, reading);
             }
             container_keys::check(file, reading);
             check_ready(file, reading);

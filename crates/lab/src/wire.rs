@@ -22,6 +22,7 @@ mod capacity;
 mod compose;
 mod container;
 pub(crate) mod default;
+mod manifests;
 mod proof;
 mod request;
 mod scenario;
@@ -32,6 +33,7 @@ mod variant;
 pub(crate) use capacity::CapacityFile;
 pub(crate) use compose::{ComposeFile, ServiceFile};
 pub(crate) use container::{ImageBuildFile, NetworkFile, PullFile};
+pub(crate) use manifests::{ManifestsFile, WorkloadFile};
 pub(crate) use proof::{DistinctFile, HeaderValuesFile, OfFile, ProofExpectFile, ProofFile};
 pub(crate) use request::{
     ExpectFile, GraphqlFile, Headers, RequestEntry, RequestFile, SameAsFile, Switch,

@@ -407,6 +407,7 @@ fn variant(name: &str) -> VariantRecord {
             cpus: Some(vec![0]),
             replicas: None,
             image: None,
+            manifests: None,
             network: None,
             shared: false,
             build_ms: Some(41_000),

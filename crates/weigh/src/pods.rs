@@ -4,6 +4,7 @@
 //! |---|---|
 //! | what cannot be had there | [`refusal`] |
 //! | pods of what is weighed | [`systems`] |
+//! | manifests of the user instead | [`manifests`] |
 //! | the cluster's side of a run and of its rounds | [`stage`] |
 //! | systems on their way up | [`coming`] |
 //! | what generators are told | [`told`] |
@@ -13,6 +14,7 @@
 
 mod coming;
 pub(crate) mod errand;
+pub(crate) mod manifests;
 pub(crate) mod meeting;
 pub(crate) mod refusal;
 pub(crate) mod result;
@@ -23,7 +25,7 @@ pub(crate) mod told;
 /// Where a lab is to be measured, and by which image of weigh.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ClusterArgs {
-    /// Measure in a cluster: systems with an `image` and generators are pods; see docs/kubernetes.md.
+    /// Measure in a cluster: generators are pods, and so are systems with an `image` or `manifests`; see docs/kubernetes.md.
     #[arg(
         long,
         value_enum,

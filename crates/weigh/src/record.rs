@@ -336,6 +336,8 @@ pub(crate) fn system(setup: &Setup) -> SystemRecord {
             format!("{scheme}://{}", it.authority)
         }),
         image: setup.container().map(|container| container.image.clone()),
+        // Known when they are read.
+        manifests: None,
         network: setup.container().map(|container| {
             let network = match container.network {
                 lab::Network::Host => "host",

@@ -1,10 +1,11 @@
 //! Notes which tests could judge their claim on this machine, and which could not.
 //!
 //! Some claims need a program, a right or an undisturbed machine. A test that lacks it must not
-//! fail, and must not pass unseen either: it says [`not_run`], and [`ran`] otherwise. With
+//! fail, and must not pass unseen either: it says [`not_run`], and [`ran`] otherwise. One that needs an
+//! optional part of the set-up, a container engine or a cluster, says [`absent`]. With
 //! `WEIGHBRIDGE_JUDGED` set to the path of a file each call appends one line to it, so that
 //! `cargo xtask ci` can list the claims of all test binaries; the format is
-//! `ran|not-run TAB FILE:LINE TAB REASON`.
+//! `ran|not-run|absent TAB FILE:LINE TAB REASON`.
 
 use std::fmt::Display;
 use std::fs::OpenOptions;
@@ -41,6 +42,24 @@ pub fn not_run(reason: impl Display) {
     // One claim is one line.
     let reason = reason.to_string().replace(['\n', '\t'], " ");
     note("not-run", &reason, Location::caller());
+}
+
+/// Notes and prints that the calling test needs an optional part of the set-up, which `make test`
+/// does not install: a container engine, a cluster. The test returns after this, or goes on with what
+/// can be judged without the part.
+///
+/// # Panics
+///
+/// If the note cannot be written.
+#[track_caller]
+#[expect(
+    clippy::print_stdout,
+    reason = "cargo shows it beside the name of the test"
+)]
+pub fn absent(reason: impl Display) {
+    println!("NOT RUN: {reason}");
+    let reason = reason.to_string().replace(['\n', '\t'], " ");
+    note("absent", &reason, Location::caller());
 }
 
 /// Whether the program can be started. Notes the answer for the calling test, which returns if it

@@ -7,6 +7,7 @@ use yaml_with_places::{At, OneOrMany};
 use super::compose::ComposeFile;
 use super::container::{BuildFile, NetworkFile, PullFile};
 use super::default;
+use super::manifests::ManifestsFile;
 use super::setting::{Settings, SettingsFile};
 use crate::fields::{Table, TextOr};
 use crate::formats::{Name, Title, UrlPath, VariableName, Verbatim, Written};
@@ -42,7 +43,7 @@ pub(crate) struct SystemFile {
     #[serde(default)]
     pub(crate) build: BuildFile,
     /// The command that runs it, in the foreground until it is told to stop. Every system has one, or
-    /// an `image`, a `compose` file or a `url`.
+    /// an `image`, a `compose` file, `manifests` or a `url`.
     pub(crate) run: Option<At<Written<Command>>>,
     /// The image of the container that it is, instead of `run`: as a container engine names it
     /// (`nginx:1.29`, `registry.example.com/api@sha256:…`), or the name that `build` gives it. The
@@ -80,7 +81,8 @@ pub(crate) struct SystemFile {
     pub(crate) attach: Option<At<AttachFile>>,
     /// Services of a compose file, instead of `run`.
     pub(crate) compose: Option<At<ComposeFile>>,
-    /// When it is ready: `listening` (it accepts connections), or a path that must answer.
+    /// Manifests of a cluster, instead of `run`.
+    pub(crate) manifests: Option<At<ManifestsFile>>,
     /// When it is ready: `listening` (it accepts connections), `healthy` (so says the health check of
     /// its image), or a path that must answer.
     #[schemars(extend("default" = "listening"))]

@@ -11,6 +11,7 @@ mod choices;
 mod compose;
 mod containers;
 mod load;
+mod manifests;
 mod meaning;
 mod mistakes;
 mod proof;

@@ -377,7 +377,7 @@ fn a_system_needs_a_command() {
     7 |   server:
       |   ^^^^^^
       |
-      = help: give the command that runs it, the `image` of its container, the `compose` file of its services, or the `url` where it runs already
+      = help: give the command that runs it, the `image` of its container, the `compose` file of its services, its `manifests`, or the `url` where it runs already
     ");
 }
 

@@ -247,6 +247,10 @@ pub(crate) fn system_facts(system: &SystemRecord) -> String {
     if let Some(image) = &system.image {
         facts.push(format!("image {image}"));
     }
+    if let Some(digest) = &system.manifests {
+        let short: String = digest.chars().take(12).collect();
+        facts.push(format!("manifests of sha256 {short}"));
+    }
     if let Some(network) = &system.network {
         facts.push(format!("network {network}"));
     }

@@ -67,6 +67,10 @@ pub struct SystemRecord {
     /// the version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
+    /// The SHA-256 of the manifests that it was made of, one after the other as the lab names them; absent
+    /// for a system of another origin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifests: Option<String>,
     /// The network that the container was in: `host`, that of its machine, or `bridge`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,

@@ -3,8 +3,10 @@
 use crate::build_cache::BuildCache;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
+use crate::files::Disk;
 use crate::labs::{self, SettingArgs};
 use crate::measure::Experiment;
+use crate::pods::{ClusterKind, manifests, refusal};
 use crate::stop::Stop;
 use crate::systems::{Addresses, ConsentArgs};
 
@@ -20,6 +22,10 @@ pub(crate) struct Args {
     /// Prove only these variants, with the baseline.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     variants: Vec<String>,
+    /// Say whether a cluster can have these labs. Nothing is built, started or proven: that is part of
+    /// every round there.
+    #[arg(long, value_enum, value_name = "CLUSTER")]
+    on: Option<ClusterKind>,
     #[command(flatten)]
     settings: SettingArgs,
     #[command(flatten)]
@@ -36,6 +42,17 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         if args.files_only {
             console.answer(&format!(
                 "- {} variants, no mistakes",
+                lab.variants.len() + 1
+            ));
+            continue;
+        }
+        if args.on.is_some() {
+            if let Some(reason) = refusal::refusal(lab, lab.generators) {
+                return Err(Failure::bad_input(format!("in a cluster: {reason}")));
+            }
+            manifests::read(lab, &Disk, None).map_err(Failure::bad_input)?;
+            console.answer(&format!(
+                "- {} variants, which a cluster can have",
                 lab.variants.len() + 1
             ));
             continue;

@@ -389,6 +389,8 @@ impl Experiment<'_> {
         };
         for one in wanted {
             for pod in stage.pods_of(one, pods) {
+                let is_counted = one.setup.manifests().is_none()
+                    || pod.labels.contains_key(cluster::manifests::COUNTED);
                 let name = |position: usize| self.candidates.at(position);
                 let name = one.variant.map(name);
                 let variant = name.map(|id| self.candidates.get(id).name().to_owned());
@@ -400,7 +402,8 @@ impl Experiment<'_> {
                 for id in ids {
                     let systems = &mut self.candidates.get_mut(id).systems;
                     let own = systems.iter_mut().find(|own| own.name == one.setup.system);
-                    if let Some(own) = own {
+                    if let Some(own) = own.filter(|_| is_counted) {
+                        own.manifests = stage.digest_of(one);
                         own.version.clone_from(&pod.image);
                         own.limits_enforced = Some(own.limits_asked);
                         own.limits_by = pod.qos.clone().map(|qos| format!("Kubernetes, {qos}"));
@@ -473,13 +476,19 @@ fn places(
     let mut places = Vec::new();
     for one in wanted {
         let port = stage.port_of(one);
-        let instances = stage.pods_of(one, pods).into_iter().filter_map(|pod| {
+        let loaded = stage.loaded_of(one, pods);
+        // Any of several answers behind a Service.
+        let are_several = match one.setup.manifests() {
+            Some(_) => loaded.len() > 1,
+            None => one.setup.replicas.is_some(),
+        };
+        let instances = loaded.into_iter().filter_map(|pod| {
             let ip = pod.ip.as_ref()?.parse().ok()?;
             Some(SocketAddr::new(ip, port))
         });
-        let instances: Vec<SocketAddr> = match one.setup.replicas {
-            Some(_) => instances.collect(),
-            None => Vec::new(),
+        let instances: Vec<SocketAddr> = match are_several {
+            true => instances.collect(),
+            false => Vec::new(),
         };
         let address = stage.address(one);
         let variants = lab.all().enumerate().filter(|(position, variant)| {

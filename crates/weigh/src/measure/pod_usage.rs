@@ -30,7 +30,7 @@ pub(super) fn used(
     (pods, readings): (&[PodState], &Readings),
     (moments, whole, load): (Option<(Timestamp, Timestamp)>, &RoundRecord, &Load),
 ) -> SystemUsage {
-    let own = stage.pods_of(wanted, pods);
+    let own = stage.counted_of(wanted, pods);
     let read = |pod: &&PodState| {
         let (from, to) = moments?;
         readings.used(&pod.name, from, to)

@@ -12,6 +12,9 @@ use crate::systems::Invalid;
 /// What a pod may take besides becoming ready: to be placed, and to have its image fetched.
 pub(super) const PLACED_WITHIN: Duration = Duration::from_secs(90);
 
+/// What a cluster takes to make the pods of a workload, without a reason to look why there are none.
+const MADE_WITHIN: Duration = Duration::from_secs(3);
+
 /// Systems on their way up.
 pub(super) struct Coming(Vec<State>);
 
@@ -46,6 +49,11 @@ impl Coming {
         matches!(self.0[index], State::Started(_) | State::Ready)
     }
 
+    /// Whether it is on its way for longer than a cluster takes to make pods.
+    pub(super) fn waits_for_pods(&self, index: usize) -> bool {
+        matches!(&self.0[index], State::Started(since) if since.elapsed() > MADE_WITHIN)
+    }
+
     pub(super) fn has_started(&mut self, index: usize) {
         self.0[index] = State::Started(instant());
     }
@@ -54,8 +62,13 @@ impl Coming {
         self.0[index] = State::Failed(reason);
     }
 
-    /// Looks at the pods of a system.
-    pub(super) fn look(&mut self, index: usize, wanted: &Wanted<'_>, pods: &[&PodState]) {
+    /// Looks at the pods of a system, of which there are to be so many.
+    pub(super) fn look(
+        &mut self,
+        index: usize,
+        (wanted, count): (&Wanted<'_>, usize),
+        pods: &[&PodState],
+    ) {
         let failed = pods.iter().find_map(|pod| match &pod.phase {
             Phase::Failed(why) => Some(format!("{}: {why}", pod.placed())),
             Phase::Succeeded => Some(format!("{} has ended", pod.placed())),
@@ -64,7 +77,6 @@ impl Coming {
         if let Some(why) = failed {
             return self.fail(index, why);
         }
-        let count = wanted.setup.replicas.unwrap_or(1) as usize;
         let ready = pods.iter().filter(|pod| pod.phase == Phase::Ready).count();
         let since = match &self.0[index] {
             State::Started(since) => *since,
@@ -151,14 +163,14 @@ mod tests {
         let mut coming = Coming::of(&wanted);
         assert!(coming.is_due(0, &wanted) && !coming.is_due(1, &wanted));
         coming.has_started(0);
-        coming.look(0, &wanted[0], &[&pod(Phase::Running)]);
+        coming.look(0, (&wanted[0], 1), &[&pod(Phase::Running)]);
         assert!(!coming.is_due(1, &wanted) && !coming.is_over());
-        coming.look(0, &wanted[0], &[&pod(Phase::Ready)]);
+        coming.look(0, (&wanted[0], 1), &[&pod(Phase::Ready)]);
         assert!(coming.is_due(1, &wanted));
         coming.has_started(1);
         coming.look(
             1,
-            &wanted[1],
+            (&wanted[1], 1),
             &[&pod(Phase::Failed("ended with exit code 3".to_owned()))],
         );
         assert!(coming.is_over());

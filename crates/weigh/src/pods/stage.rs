@@ -1,7 +1,7 @@
 //! The cluster's side of a run: what stays for all rounds, and what comes up and goes in each.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -20,7 +20,10 @@ use report::Recording;
 use report::recording::{NodeText, PlacedText};
 use serde_json::Value;
 
+mod manifests;
+
 use super::coming::{Coming, PLACED_WITHIN};
+use super::manifests::OfSystems;
 use super::result;
 use super::systems::{self, Which};
 use super::told::{self, MEETING_PORT, Told};
@@ -34,13 +37,19 @@ const READ: Duration = Duration::from_secs(3);
 /// What a round may take besides its load: pods come, generators wait for each other and prove.
 pub(crate) const BESIDE_LOAD: Duration = Duration::from_secs(300);
 
+/// Names, and the addresses behind them.
+type Hosts = Vec<(String, IpAddr)>;
+
 /// What stays for all rounds of a run.
 pub(crate) struct Stage<'c> {
     run: Run<'c>,
     image: String,
     pub(crate) generators: u32,
-    /// Where each Service is, by its name.
+    /// Where each Service that gets load is, by its name.
     services: BTreeMap<String, SocketAddr>,
+    manifests: OfSystems,
+    /// The addresses of the Services of manifests, by their names in the files.
+    hosts: BTreeMap<(Option<usize>, String), Hosts>,
     pub(crate) nodes: BTreeMap<String, Node>,
     pub(crate) placed: Vec<PlacedText>,
     /// Whether kubelets may be asked.
@@ -88,6 +97,7 @@ impl<'c> Stage<'c> {
     pub(crate) fn begin(
         run: Run<'c>,
         wanted: &[Wanted<'_>],
+        manifests: OfSystems,
         (image, generators): (String, u32),
         deadline: Duration,
     ) -> Result<Stage<'c>, ClusterError> {
@@ -96,6 +106,8 @@ impl<'c> Stage<'c> {
             image,
             generators,
             services: BTreeMap::new(),
+            manifests,
+            hosts: BTreeMap::new(),
             nodes: BTreeMap::new(),
             placed: Vec::new(),
             reads_kubelets: true,
@@ -115,7 +127,9 @@ impl<'c> Stage<'c> {
         for one in wanted {
             let which = self.which(one);
             let (name, port) = (which.name(), which.port());
-            if !self.services.contains_key(&name) {
+            if self.manifests_of(one).is_some() {
+                self.make_services_of_manifests(one, &name)?;
+            } else if !self.services.contains_key(&name) {
                 let address = self.make_service(service(&name, port), port)?;
                 self.services.insert(name, address);
             }
@@ -187,7 +201,10 @@ impl<'c> Stage<'c> {
 
     /// The port at which a system listens in its pods.
     pub(crate) fn port_of(&self, wanted: &Wanted<'_>) -> u16 {
-        self.which(wanted).port()
+        match self.manifests_of(wanted) {
+            Some(manifests) => manifests.target_port(),
+            None => self.which(wanted).port(),
+        }
     }
 
     fn connection(&self) -> &'c Connection {
@@ -213,7 +230,11 @@ impl<'c> Stage<'c> {
                 if coming.is_due(index, wanted) {
                     self.start(&owner, one, index, &mut coming)?;
                 } else if coming.is_watched(index) {
-                    coming.look(index, one, &self.pods_of(one, &pods));
+                    let own = self.pods_of(one, &pods);
+                    coming.look(index, (one, self.count_of(one)), &own);
+                    if own.is_empty() && coming.waits_for_pods(index) {
+                        self.look_for_refusal(&owner, one, index, &mut coming)?;
+                    }
                 }
             }
             if coming.is_over() {
@@ -240,6 +261,9 @@ impl<'c> Stage<'c> {
         coming: &mut Coming,
     ) -> Result<(), ClusterError> {
         let which = self.which(one);
+        if let Some(manifests) = self.manifests_of(one) {
+            return self.start_manifests(owner, (one, manifests), index, coming);
+        }
         let find = |system: &str| -> Option<Endpoint> {
             let of = |variant: Option<usize>| {
                 let name = systems::service_name(self.run.id(), variant, system);

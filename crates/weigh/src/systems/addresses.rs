@@ -55,8 +55,15 @@ impl Addresses {
     /// The same without asking for consent, where no load will be sent.
     ///
     /// # Errors
-    /// When a host has no address.
+    /// When a host has no address, or a system can be in a cluster alone.
     pub(crate) fn unasked(lab: &Lab) -> Result<Addresses, Failure> {
+        let mut setups = lab.all().flat_map(Variant::systems);
+        if let Some(setup) = setups.find(|setup| setup.manifests().is_some()) {
+            return Err(Failure::bad_input(format!(
+                "`{}` is made of manifests, and this machine is no cluster: say `--on kubernetes` to `weigh lab` or `weigh check`, or give it an `image`",
+                setup.system
+            )));
+        }
         let mut addresses = BTreeMap::new();
         for url in lab
             .all()

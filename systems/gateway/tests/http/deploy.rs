@@ -52,7 +52,7 @@ fn who_stops_it_waits_until_it_has_drained() {
 
 #[test]
 fn the_cluster_has_every_part_and_gives_no_rights() {
-    judged::not_run("the manifests are parsed, and not applied to a cluster");
+    judged::absent("the manifests are parsed, and not applied to a cluster");
     let cluster = read("kubernetes.yaml");
     let expected = [
         "Deployment",

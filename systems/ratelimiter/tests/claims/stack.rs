@@ -219,7 +219,7 @@ fn four_instances_of_the_compose_stack_serve_and_share_their_counts() {
     let stack = match Stack::start() {
         Ok(stack) => stack,
         Err(reason) => {
-            judged::not_run(format_args!("the compose stack: {reason}"));
+            judged::absent(format_args!("the compose stack: {reason}"));
             return;
         }
     };

@@ -35,7 +35,7 @@ fn has_compose() -> bool {
         judged::ran();
         return true;
     };
-    judged::not_run(missing);
+    judged::absent(missing);
     false
 }
 

@@ -36,7 +36,7 @@ impl Engine {
             judged::ran();
             return Some(engine);
         }
-        judged::not_run(format_args!(
+        judged::absent(format_args!(
             "no container engine answers at {}; `cargo xtask engine up` starts one",
             engine.socket
         ));

@@ -22,17 +22,22 @@ struct Node {
 impl Node {
     /// Brings it up, or says why the calling test is not run.
     #[track_caller]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "where its programs are is said to this test from outside"
+    )]
     fn up() -> Option<Node> {
-        let state = PathBuf::from("/var/tmp/weigh-cluster");
+        let state = std::env::var("WEIGH_CLUSTER").ok();
+        let state = state.map_or_else(|| PathBuf::from("/var/tmp/weigh-cluster"), PathBuf::from);
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/cluster/cluster.sh");
         if !state.join("bin/kubelet").exists() {
-            judged::not_run(
-                "no programs of a cluster in /var/tmp/weigh-cluster: `./setup kubernetes`",
+            judged::absent(
+                "no programs of a cluster in $WEIGH_CLUSTER or /var/tmp/weigh-cluster: `./setup kubernetes`",
             );
             return None;
         }
         if !rustix::process::geteuid().is_root() {
-            judged::not_run("a real node needs root");
+            judged::absent("a real node needs root");
             return None;
         }
         judged::ran();
@@ -61,7 +66,7 @@ impl Node {
 
     /// Everything in the cluster that is of a run.
     fn left(&self) -> String {
-        let kinds = "pods,jobs,deployments,services,configmaps,secrets";
+        let kinds = "pods,jobs,deployments,statefulsets,services,configmaps,secrets";
         self.kubectl(&[
             "get",
             kinds,
@@ -87,6 +92,11 @@ impl Node {
              expect: {{status: 200, same-as: baseline}}\n"
         );
         fs::write(folder.join("two.yaml"), text).expect("a file");
+        self.start(folder, rounds)
+    }
+
+    /// Starts the lab of a folder.
+    fn start(&self, folder: &Path, rounds: u32) -> Child {
         weigh_command()
             .current_dir(folder)
             .env("KUBECONFIG", self.state.join("kubeconfig"))
@@ -205,5 +215,90 @@ fn a_generator_that_is_taken_away_withholds_the_number_and_is_named() {
         words.contains(&format!("generator 2 of 2, pod `{name}` on node `node1`")),
         "{words}"
     );
+    assert_eq!(node.left(), "");
+}
+
+/// A server behind another one's name: the front takes its delay from a ConfigMap, and both have a
+/// Service. Every variant has all of it.
+const MANIFESTS: &str = "
+apiVersion: v1
+kind: Service
+metadata: {name: server}
+spec: {selector: {app: server}, ports: [{port: 80, targetPort: web}]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: delays}
+data: {delay: 1ms}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: server}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: server}}
+  template:
+    metadata: {labels: {app: server}}
+    spec:
+      serviceAccountName: server
+      containers:
+        - name: server
+          image: IMAGE
+          imagePullPolicy: Never
+          args: [null-server, --listen, '0.0.0.0:8080', --delay, '$(DELAY)']
+          env: [{name: DELAY, valueFrom: {configMapKeyRef: {name: delays, key: delay}}}]
+          ports: [{name: web, containerPort: 8080}]
+          readinessProbe: {tcpSocket: {port: web}, periodSeconds: 1}
+          resources: {requests: {cpu: 50m, memory: 32Mi}, limits: {cpu: 200m, memory: 64Mi}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: beside}
+spec:
+  serviceName: server
+  selector: {matchLabels: {app: beside}}
+  template:
+    metadata: {labels: {app: beside}}
+    spec:
+      containers:
+        - name: beside
+          image: IMAGE
+          imagePullPolicy: Never
+          args: [null-server, --listen, '0.0.0.0:8080']
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: server}
+";
+
+#[test]
+fn manifests_of_a_user_are_measured_as_they_are_and_leave_nothing() {
+    let Some(node) = Node::up() else { return };
+    let folder = TempDir::new().expect("a folder");
+    let manifests = MANIFESTS.replace("IMAGE", IMAGE);
+    fs::write(folder.path().join("server.yaml"), manifests).expect("a file");
+    let lab = "question: Are five milliseconds found?\n\
+        load: {rate: 100/s, duration: 2s, path: /}\ngenerators: 1\ntarget: server\n\
+        systems:\n  server:\n    settings: {delay: 1ms}\n    manifests:\n      files: server.yaml\n      \
+        service: server\n      workload: server\n      without: ServiceAccount\n      \
+        changes: {server: {env: {DELAY: '{{delay}}'}}}\n\
+        baseline: {name: early}\nvariants: [{name: late, with: {server.delay: 6ms}}]\n\
+        expect: {status: 200, same-as: baseline}\n";
+    fs::write(folder.path().join("two.yaml"), lab).expect("a file");
+    let weigh = node.start(folder.path(), 2);
+    let output = weigh.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(matches!(output.status.code(), Some(0 | 7)), "{said}");
+    let recording = recording(folder.path());
+    let rounds = recording["rounds"].as_array().expect("rounds");
+    assert_eq!(rounds.len(), 4, "two variants in two rounds: {said}");
+    for round in rounds {
+        assert_eq!(round["outcomes"]["passed"], 200, "{round}");
+    }
+    let digest = &recording["variants"][0]["systems"][0]["manifests"];
+    assert_eq!(digest.as_str().map(str::len), Some(64), "{digest}");
+    let placed = recording["cluster"]["placed"].as_array().expect("places");
+    let of_server = placed.iter().filter(|one| one["system"] == "server");
+    assert_eq!(of_server.count(), 6, "two of three pods each: {placed:?}");
     assert_eq!(node.left(), "");
 }

@@ -11,10 +11,10 @@ use super::{Recorded, Run};
 use crate::console::Console;
 use crate::environment;
 use crate::exit::Failure;
-use crate::files::Kept;
+use crate::files::{Disk, Kept};
 use crate::measure::{Experiment, Source, wanted};
 use crate::pods::stage::{BESIDE_LOAD, Stage};
-use crate::pods::{ClusterArgs, errand, refusal};
+use crate::pods::{ClusterArgs, errand, manifests, refusal};
 use crate::stop::Stop;
 use crate::systems::Addresses;
 
@@ -33,6 +33,8 @@ impl Run<'_> {
                 lab.name
             )));
         }
+        // Before a cluster is looked for.
+        manifests::read(lab, &Disk, None).map_err(Failure::bad_input)?;
         if self.flamegraph {
             return Err(Failure::bad_input(
                 "`--flamegraph` samples processes of this machine, and none of a cluster",
@@ -42,6 +44,8 @@ impl Run<'_> {
         let asked = stop.clone();
         let connection = Connection::open(&place, move || asked.is_asked())
             .map_err(|error| no_cluster(&error))?;
+        let manifests = manifests::read(lab, &Disk, Some(connection.namespace()));
+        let manifests = manifests.map_err(Failure::bad_input)?;
         let source = Source {
             files: self.files_of(lab)?,
             settings: self.settings.to_vec(),
@@ -64,7 +68,7 @@ impl Run<'_> {
             cluster::Run::begin(&connection, &id, deadline).map_err(|error| no_cluster(&error))?;
         let all: Vec<usize> = (0..lab.all().count()).collect();
         let generators = (args.generator_image.clone(), lab.generators);
-        let stage = Stage::begin(run, &wanted(lab, &all), generators, deadline)
+        let stage = Stage::begin(run, &wanted(lab, &all), manifests, generators, deadline)
             .map_err(|error| no_cluster(&error))?;
         let recording = experiment.run_in_pods(stage, &source)?;
         self.saved(folder, lab, recording)

@@ -34,7 +34,9 @@ impl Run<'_> {
         stop: &Stop,
     ) -> Result<Exit, Failure> {
         // Refused before anything is made; each level asks for its own.
-        Addresses::of(lab, self.consent)?;
+        if self.cluster.is_none() {
+            Addresses::of(lab, self.consent)?;
+        }
         let folder = record::new_folder(self.out, &lab.name)?;
         let seed = lab.seed.unwrap_or_else(environment::fresh_seed);
         let mut worst = Exit::Done;

@@ -1,0 +1,462 @@
+//! Manifests of a user, instead of pods that are made here: which are applied, and what is refused.
+//!
+//! | what | where |
+//! |---|---|
+//! | the copy of a variant, under names of its own | [`copy`] |
+//! | what pods may not ask for, and which other objects they name | [`pod`] |
+//! | why something is refused | [`refused`] |
+//!
+//! Only kinds are applied of which it is known how they name each other, and which end with their owner.
+//! All else is refused by name, and is left out only where the user says so.
+
+mod copy;
+mod pod;
+mod refused;
+
+pub use copy::{COUNTED, Copy, LOADED};
+pub use refused::Refused;
+
+use serde_json::{Value, json};
+
+use crate::call::Resource;
+use crate::connection::name_of;
+
+/// What is applied: API version, kind, and where it goes.
+const APPLIED: [(&str, &str, Resource); 6] = [
+    ("v1", "Service", Resource::Services),
+    ("v1", "ConfigMap", Resource::ConfigMaps),
+    ("v1", "Secret", Resource::Secrets),
+    ("v1", "Pod", Resource::Pods),
+    ("apps/v1", "Deployment", Resource::Deployments),
+    ("apps/v1", "StatefulSet", Resource::StatefulSets),
+];
+
+/// Members that are mappings where they are there: they are added to.
+const MAPPINGS: [&str; 8] = [
+    "/metadata/labels",
+    "/spec",
+    "/spec/selector",
+    "/spec/selector/matchLabels",
+    "/spec/template",
+    "/spec/template/metadata",
+    "/spec/template/metadata/labels",
+    "/spec/template/spec",
+];
+
+/// Most pods of all workloads.
+const PODS_MOST: u64 = 64;
+
+/// What a lab wants of the files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// The Service that gets the load.
+    pub service: String,
+    /// Its port; needed where it has several.
+    pub port: Option<u16>,
+    /// The workload whose pods are counted; all where absent.
+    pub workload: Option<String>,
+    /// What is left out, as `KIND` or `KIND/NAME`.
+    pub without: Vec<String>,
+    /// What is changed in workloads.
+    pub changes: Vec<Change>,
+}
+
+/// What is changed in a workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// The name of the Deployment, StatefulSet or Pod.
+    pub workload: String,
+    /// Its container; the first one where absent.
+    pub container: Option<String>,
+    /// Variables that are added or replaced.
+    pub env: Vec<(String, String)>,
+    /// The image instead of its own.
+    pub image: Option<String>,
+    /// How many pods.
+    pub replicas: Option<u32>,
+}
+
+/// One object of the files.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Object {
+    pub(crate) resource: Resource,
+    pub(crate) value: Value,
+}
+
+impl Object {
+    fn name(&self) -> &str {
+        name_of(&self.value)
+    }
+
+    /// `Deployment/gateway`
+    fn called(&self) -> String {
+        let kind = self.value["kind"].as_str().unwrap_or_default();
+        format!("{kind}/{}", self.name())
+    }
+
+    fn is_workload(&self) -> bool {
+        matches!(
+            self.resource,
+            Resource::Pods | Resource::Deployments | Resource::StatefulSets
+        )
+    }
+
+    /// The specification of its pods, of a workload.
+    fn pod_spec(&self) -> &Value {
+        match self.resource {
+            Resource::Pods => &self.value["spec"],
+            _ => &self.value["spec"]["template"]["spec"],
+        }
+    }
+
+    fn pod_spec_mut(&mut self) -> &mut Value {
+        match self.resource {
+            Resource::Pods => &mut self.value["spec"],
+            _ => &mut self.value["spec"]["template"]["spec"],
+        }
+    }
+
+    /// The labels of its pods, of a workload.
+    fn pod_labels(&self) -> &Value {
+        match self.resource {
+            Resource::Pods => &self.value["metadata"]["labels"],
+            _ => &self.value["spec"]["template"]["metadata"]["labels"],
+        }
+    }
+
+    /// Where the labels of its pods are, of a workload.
+    fn pod_metadata(&mut self) -> &mut Value {
+        match self.resource {
+            Resource::Pods => &mut self.value["metadata"],
+            _ => &mut self.value["spec"]["template"]["metadata"],
+        }
+    }
+
+    /// How many pods it has.
+    fn pods(&self) -> u64 {
+        match self.resource {
+            Resource::Pods => 1,
+            _ => self.value["spec"]["replicas"].as_u64().unwrap_or(1),
+        }
+    }
+}
+
+/// The objects of a system, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manifests {
+    objects: Vec<Object>,
+    service: String,
+    port: u16,
+    target_port: u16,
+    workload: Option<String>,
+}
+
+impl Manifests {
+    /// Reads files, each with what it is called, and holds them against what a lab wants.
+    /// `namespace` is that of the run, where it is known yet.
+    ///
+    /// # Errors
+    /// The first thing that is refused, or that the lab names and the files do not have.
+    pub fn read(
+        files: &[(String, String)],
+        namespace: Option<&str>,
+        wish: &Wish,
+    ) -> Result<Manifests, Refused> {
+        let mut objects: Vec<Object> = Vec::new();
+        for (file, text) in files {
+            for document in documents(file, text)? {
+                let kind_and_name = identity(file, &document)?;
+                if is_left_out(&kind_and_name, &wish.without) {
+                    continue;
+                }
+                let object = checked(document, namespace)?;
+                if objects
+                    .iter()
+                    .any(|known| known.called() == object.called())
+                {
+                    return Err(Refused::Twice(object.called()));
+                }
+                objects.push(object);
+            }
+        }
+        for change in &wish.changes {
+            changed(&mut objects, change)?;
+        }
+        let (port, target_port) = load_port(&objects, wish)?;
+        if let Some(workload) = &wish.workload {
+            find_workload(&mut objects, workload)?;
+        }
+        let pods: u64 = objects
+            .iter()
+            .filter(|it| it.is_workload())
+            .map(Object::pods)
+            .sum();
+        if pods == 0 || pods > PODS_MOST {
+            return Err(Refused::Pods(pods));
+        }
+        Ok(Manifests {
+            objects,
+            service: wish.service.clone(),
+            port,
+            target_port,
+            workload: wish.workload.clone(),
+        })
+    }
+
+    /// The port of the Service that gets the load.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Where the pods behind that Service listen.
+    #[must_use]
+    pub fn target_port(&self) -> u16 {
+        self.target_port
+    }
+
+    /// How many pods there are when all workloads are up.
+    #[must_use]
+    pub fn pods(&self) -> usize {
+        let workloads = self.objects.iter().filter(|it| it.is_workload());
+        usize::try_from(workloads.map(Object::pods).sum::<u64>()).unwrap_or(usize::MAX)
+    }
+}
+
+/// The objects of a file. Numbers such as `0444` are octal, as a cluster's own tools read them.
+fn documents(file: &str, text: &str) -> Result<Vec<Value>, Refused> {
+    let options = serde_saphyr::options! { legacy_octal_numbers: true };
+    let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)
+        .map_err(|error| Refused::NoObject(file.to_owned(), error.to_string()))?;
+    Ok(documents.into_iter().filter(|it| !it.is_null()).collect())
+}
+
+/// Kind and name.
+fn identity(file: &str, object: &Value) -> Result<(String, String), Refused> {
+    let wrong = |found: String| Refused::NoObject(file.to_owned(), found);
+    let (Some(_), Some(kind)) = (object["apiVersion"].as_str(), object["kind"].as_str()) else {
+        let mut shown = object.to_string();
+        shown.truncate(shown.floor_char_boundary(80));
+        return Err(wrong(format!("found `{shown}`")));
+    };
+    let name = name_of(object);
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+    // It becomes a part of a path, and of a host's name.
+    if name.is_empty() || name.len() > 253 || !name.chars().all(is_plain) || name.contains("..") {
+        return Err(wrong(format!("a {kind} with the name `{name}`")));
+    }
+    Ok((kind.to_owned(), name.to_owned()))
+}
+
+fn is_left_out((kind, name): &(String, String), without: &[String]) -> bool {
+    without.iter().any(|one| match one.split_once('/') {
+        Some((its_kind, its_name)) => its_kind == kind && its_name == name,
+        None => one == kind,
+    })
+}
+
+fn checked(value: Value, namespace: Option<&str>) -> Result<Object, Refused> {
+    let api_version = value["apiVersion"].as_str().unwrap_or_default();
+    let kind = value["kind"].as_str().unwrap_or_default();
+    let mut known = APPLIED.iter();
+    let Some((_, _, resource)) = known.find(|it| it.0 == api_version && it.1 == kind) else {
+        return Err(Refused::Kind {
+            kind: kind.to_owned(),
+            api_version: api_version.to_owned(),
+            name: name_of(&value).to_owned(),
+        });
+    };
+    let object = Object {
+        resource: *resource,
+        value,
+    };
+    let wrong = |what: &str, advice: &str| Refused::Member {
+        object: object.called(),
+        what: what.to_owned(),
+        advice: advice.to_owned(),
+    };
+    for pointer in MAPPINGS {
+        let found = object.value.pointer(pointer);
+        if found.is_some_and(|found| !found.is_object() && !found.is_null()) {
+            return Err(wrong(&pointer[1..].replace('/', "."), "expected a mapping"));
+        }
+    }
+    let metadata = &object.value["metadata"];
+    if let (Some(found), Some(own)) = (metadata["namespace"].as_str(), namespace)
+        && found != own
+    {
+        let advice = format!("all of a run is in its namespace `{own}`: leave it out");
+        return Err(wrong(&format!("namespace: {found}"), &advice));
+    }
+    for member in ["finalizers", "ownerReferences"] {
+        if !metadata[member].is_null() {
+            return Err(wrong(member, "it is to end with the run: leave it out"));
+        }
+    }
+    match resource {
+        Resource::Services => check_service(&object)?,
+        Resource::StatefulSets if !object.value["spec"]["volumeClaimTemplates"].is_null() => {
+            return Err(wrong(
+                "volumeClaimTemplates",
+                "volumes outlive a run: give its pods an `emptyDir`",
+            ));
+        }
+        _ => {}
+    }
+    if object.is_workload() {
+        pod::check(&object)?;
+    }
+    Ok(object)
+}
+
+/// A Service leads to pods of these files, from within the cluster, and to nothing else.
+fn check_service(object: &Object) -> Result<(), Refused> {
+    let spec = &object.value["spec"];
+    let wrong = |what: &str, advice: &str| Refused::Member {
+        object: object.called(),
+        what: what.to_owned(),
+        advice: advice.to_owned(),
+    };
+    let kind = spec["type"].as_str().unwrap_or("ClusterIP");
+    if kind != "ClusterIP" {
+        return Err(wrong(
+            &format!("type: {kind}"),
+            "generators are in the cluster: leave it out",
+        ));
+    }
+    if spec["clusterIP"] == "None" {
+        return Err(wrong(
+            "clusterIP: None",
+            "variants are kept apart by the addresses of their Services, and this one has none: leave it out",
+        ));
+    }
+    for member in ["clusterIP", "clusterIPs", "externalIPs"] {
+        if !spec[member].is_null() {
+            return Err(wrong(
+                member,
+                "each variant has an address of its own: leave it out",
+            ));
+        }
+    }
+    if spec["selector"]
+        .as_object()
+        .is_none_or(serde_json::Map::is_empty)
+    {
+        return Err(wrong(
+            "no selector",
+            "load goes to pods of the files alone: add one",
+        ));
+    }
+    Ok(())
+}
+
+/// The port of the Service that gets the load, and that of the pods behind it.
+fn load_port(objects: &[Object], wish: &Wish) -> Result<(u16, u16), Refused> {
+    let services = || {
+        objects
+            .iter()
+            .filter(|it| it.resource == Resource::Services)
+    };
+    let Some(service) = services().find(|it| it.name() == wish.service) else {
+        let names: Vec<&str> = services().map(Object::name).collect();
+        return Err(Refused::NoService(wish.service.clone(), names.join(", ")));
+    };
+    let ports = service.value["spec"]["ports"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let number = |port: &Value| port["port"].as_u64().and_then(|it| u16::try_from(it).ok());
+    let found = match wish.port {
+        Some(wanted) => ports.iter().find(|port| number(port) == Some(wanted)),
+        None => ports.first().filter(|_| ports.len() == 1),
+    };
+    let Some((port, written)) = found.and_then(|port| Some((number(port)?, port))) else {
+        let numbers: Vec<String> = ports
+            .iter()
+            .filter_map(number)
+            .map(|it| it.to_string())
+            .collect();
+        return Err(Refused::Port(wish.service.clone(), numbers.join(", ")));
+    };
+    let behind: Vec<&Object> = objects.iter().filter(|it| is_behind(service, it)).collect();
+    if behind.is_empty() {
+        return Err(Refused::NobodyBehind(wish.service.clone()));
+    }
+    let target = match &written["targetPort"] {
+        Value::Null => Some(port),
+        Value::Number(number) => number.as_u64().and_then(|it| u16::try_from(it).ok()),
+        name => behind
+            .iter()
+            .find_map(|it| pod::named_port(it.pod_spec(), name)),
+    };
+    match target.filter(|target| *target > 0) {
+        Some(target) => Ok((port, target)),
+        None => Err(Refused::Member {
+            object: service.called(),
+            what: format!("targetPort: {}", written["targetPort"]),
+            advice: "no container of its pods names such a port: name it there".to_owned(),
+        }),
+    }
+}
+
+/// Whether a Service leads to the pods of a workload.
+fn is_behind(service: &Object, workload: &Object) -> bool {
+    let selector = service.value["spec"]["selector"].as_object();
+    workload.is_workload()
+        && selector.is_some_and(|selector| {
+            let labels = workload.pod_labels();
+            selector.iter().all(|(name, value)| labels[name] == *value)
+        })
+}
+
+fn find_workload<'o>(objects: &'o mut [Object], name: &str) -> Result<&'o mut Object, Refused> {
+    let names: Vec<String> = objects
+        .iter()
+        .filter(|it| it.is_workload())
+        .map(|it| it.name().to_owned())
+        .collect();
+    let mut found = objects
+        .iter_mut()
+        .filter(|it| it.is_workload() && it.name() == name);
+    match (found.next(), found.next()) {
+        (Some(one), None) => Ok(one),
+        (Some(_), Some(_)) => Err(Refused::Ambiguous(name.to_owned())),
+        (None, _) => Err(Refused::NoWorkload(name.to_owned(), names.join(", "))),
+    }
+}
+
+/// Makes a change of the lab in a workload.
+fn changed(objects: &mut [Object], change: &Change) -> Result<(), Refused> {
+    let workload = find_workload(objects, &change.workload)?;
+    let called = workload.called();
+    if let Some(replicas) = change.replicas {
+        if workload.resource == Resource::Pods {
+            return Err(Refused::Member {
+                object: called,
+                what: "replicas".to_owned(),
+                advice: "a Pod is one: make it a Deployment".to_owned(),
+            });
+        }
+        workload.value["spec"]["replicas"] = json!(replicas);
+    }
+    let containers = workload.pod_spec_mut()["containers"].as_array_mut();
+    let mut containers = containers.into_iter().flatten();
+    let container = match &change.container {
+        None => containers.next(),
+        Some(name) => containers.find(|it| it["name"] == *name),
+    };
+    let Some(container) = container else {
+        let name = change.container.clone().unwrap_or_default();
+        return Err(Refused::NoContainer(called, name));
+    };
+    if let Some(image) = &change.image {
+        container["image"] = json!(image);
+    }
+    for (name, value) in &change.env {
+        pod::set_variable(container, name, value);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

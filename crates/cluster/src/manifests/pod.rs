@@ -1,0 +1,163 @@
+//! Specifications of pods: what they may not ask for, and which other objects they name.
+
+use serde_json::{Value, json};
+
+use super::{Object, Refused};
+use crate::call::Resource;
+use crate::workload::escaped;
+
+/// Members of a pod by which it leaves its container, or takes what two variants cannot both have.
+const REACHES_NODE: [&str; 6] = [
+    "hostNetwork",
+    "hostPID",
+    "hostIPC",
+    "privileged",
+    "hostProcess",
+    "hostPort",
+];
+
+/// Volumes that end with their pod, and hold nothing of its node.
+const VOLUMES: [&str; 5] = [
+    "emptyDir",
+    "configMap",
+    "secret",
+    "projected",
+    "downwardAPI",
+];
+
+/// Refuses what a pod of a run cannot have.
+pub(super) fn check(object: &Object) -> Result<(), Refused> {
+    let wrong = |what: &str, advice: &str| Refused::Member {
+        object: object.called(),
+        what: what.to_owned(),
+        advice: advice.to_owned(),
+    };
+    let spec = object.pod_spec();
+    let containers = spec["containers"].as_array();
+    if containers.is_none_or(|all| all.is_empty() || !all.iter().all(Value::is_object)) {
+        return Err(wrong("no containers", "expected a list of at least one"));
+    }
+    if let Some(what) = reach(spec) {
+        let advice = "by it a pod reaches its node, where variants are not apart: leave it out";
+        return Err(wrong(&what, advice));
+    }
+    if !spec["ephemeralContainers"].is_null() {
+        return Err(wrong("ephemeralContainers", "leave it out"));
+    }
+    for volume in spec["volumes"].as_array().into_iter().flatten() {
+        let members = volume.as_object().into_iter().flatten();
+        let other = members
+            .map(|(member, _)| member.as_str())
+            .find(|member| *member != "name" && !VOLUMES.contains(member));
+        if let Some(other) = other {
+            let advice = "it outlives a run, or is of the node; a pod may have `emptyDir`, `configMap`, `secret`, `projected` and `downwardAPI`";
+            return Err(wrong(&format!("a volume of kind {other}"), advice));
+        }
+        let sources = volume["projected"]["sources"].as_array();
+        let is_token = |source: &Value| !source["serviceAccountToken"].is_null();
+        if sources.into_iter().flatten().any(is_token) {
+            return Err(wrong(
+                "serviceAccountToken",
+                "pods of a run have no account: leave it out",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The first member, however deep, by which a pod reaches its node.
+fn reach(value: &Value) -> Option<String> {
+    match value {
+        Value::Object(members) => members.iter().find_map(|(name, member)| {
+            let is_set = member.as_bool() == Some(true) || member.as_u64().is_some_and(|it| it > 0);
+            match REACHES_NODE.contains(&name.as_str()) && is_set {
+                true => Some(name.clone()),
+                false => reach(member),
+            }
+        }),
+        Value::Array(items) => items.iter().find_map(reach),
+        _ => None,
+    }
+}
+
+/// The number of a port that a container names.
+pub(super) fn named_port(spec: &Value, name: &Value) -> Option<u16> {
+    let containers = spec["containers"].as_array().into_iter().flatten();
+    let mut ports = containers.flat_map(|it| it["ports"].as_array().into_iter().flatten());
+    let port = ports.find(|port| port["name"] == *name)?;
+    u16::try_from(port["containerPort"].as_u64()?).ok()
+}
+
+/// Sets a variable of a container to a text, which stays as it is.
+pub(super) fn set_variable(container: &mut Value, name: &str, value: &str) {
+    let variable = json!({"name": name, "value": escaped(value)});
+    if !container["env"].is_array() {
+        container["env"] = json!([]);
+    }
+    let known = container["env"].as_array_mut().into_iter().flatten();
+    match known.into_iter().find(|it| it["name"] == name) {
+        Some(known) => *known = variable,
+        None => {
+            if let Some(all) = container["env"].as_array_mut() {
+                all.push(variable);
+            }
+        }
+    }
+}
+
+/// Gives each name of a ConfigMap or Secret that a pod uses to `rename`.
+pub(super) fn rename(spec: &mut Value, rename: &dyn Fn(Resource, &mut Value)) {
+    for list in ["containers", "initContainers"] {
+        for container in items(spec, list) {
+            for variable in items(container, "env") {
+                if let Some(from) = variable.get_mut("valueFrom") {
+                    named(
+                        from,
+                        "configMapKeyRef",
+                        "name",
+                        Resource::ConfigMaps,
+                        rename,
+                    );
+                    named(from, "secretKeyRef", "name", Resource::Secrets, rename);
+                }
+            }
+            for from in items(container, "envFrom") {
+                named(from, "configMapRef", "name", Resource::ConfigMaps, rename);
+                named(from, "secretRef", "name", Resource::Secrets, rename);
+            }
+        }
+    }
+    for volume in items(spec, "volumes") {
+        named(volume, "configMap", "name", Resource::ConfigMaps, rename);
+        named(volume, "secret", "secretName", Resource::Secrets, rename);
+        if let Some(projected) = volume.get_mut("projected") {
+            for source in items(projected, "sources") {
+                named(source, "configMap", "name", Resource::ConfigMaps, rename);
+                named(source, "secret", "name", Resource::Secrets, rename);
+            }
+        }
+    }
+    for secret in items(spec, "imagePullSecrets") {
+        if let Some(name) = secret.get_mut("name") {
+            rename(Resource::Secrets, name);
+        }
+    }
+}
+
+/// The items of a member that is an array; none where it is not there.
+fn items<'v>(within: &'v mut Value, member: &str) -> impl Iterator<Item = &'v mut Value> + use<'v> {
+    let found = within.get_mut(member).and_then(Value::as_array_mut);
+    found.into_iter().flatten()
+}
+
+fn named(
+    within: &mut Value,
+    member: &str,
+    key: &str,
+    resource: Resource,
+    rename: &dyn Fn(Resource, &mut Value),
+) {
+    if let Some(name) = within.get_mut(member).and_then(|it| it.get_mut(key)) {
+        rename(resource, name);
+    }
+}

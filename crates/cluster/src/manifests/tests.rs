@@ -1,0 +1,371 @@
+use super::*;
+use crate::workload::SERVES;
+
+const FILE: &str = "
+apiVersion: v1
+kind: Service
+metadata: {name: gateway}
+spec: {selector: {app: gateway}, ports: [{port: 80, targetPort: graphql}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: planets}
+spec: {selector: {app: planets}, ports: [{port: 4001}]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: gateway}
+data: {a: 'http://planets:4001'}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: gateway, labels: {own: kept}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: gateway}}
+  template:
+    metadata: {labels: {app: gateway}}
+    spec:
+      serviceAccountName: gateway
+      terminationGracePeriodSeconds: 35
+      containers:
+        - name: gateway
+          image: gateway:1
+          env:
+            - {name: A, value: old}
+            - {name: B, valueFrom: {secretKeyRef: {name: theirs, key: k}}}
+          envFrom: [{configMapRef: {name: gateway}}]
+          ports: [{name: graphql, containerPort: 4000}]
+      volumes:
+        - {name: v, configMap: {name: gateway, defaultMode: 0444}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: planets}
+spec:
+  serviceName: planets
+  selector: {matchLabels: {app: planets}}
+  template:
+    metadata: {labels: {app: planets}}
+    spec: {containers: [{name: planets, image: 'planets:1'}]}
+";
+
+fn wish() -> Wish {
+    Wish {
+        service: "gateway".to_owned(),
+        ..Wish::default()
+    }
+}
+
+fn read(text: &str, wish: &Wish) -> Result<Manifests, Refused> {
+    Manifests::read(
+        &[("a.yaml".to_owned(), text.to_owned())],
+        Some("space"),
+        wish,
+    )
+}
+
+const COPY: Copy<'_> = Copy {
+    serves: "wb-x-v0-gateway",
+    stem: "wb-x-v0-r1-0",
+};
+
+fn started(manifests: &Manifests) -> Vec<(Resource, Value)> {
+    let addresses = [("planets".to_owned(), [10, 0, 0, 7].into())];
+    manifests.of_a_start(COPY, "space", &addresses)
+}
+
+#[test]
+fn what_names_each_other_in_the_files_finds_its_own_copy() {
+    let manifests = read(FILE, &wish()).expect("allowed");
+    assert_eq!((manifests.port(), manifests.target_port()), (80, 4000));
+    assert_eq!(manifests.pods(), 3);
+    let services = manifests.services(COPY);
+    let names: Vec<&str> = services.iter().map(|(_, it)| name_of(it)).collect();
+    assert_eq!(names, ["wb-x-v0-gateway", "wb-x-v0-gateway-1"]);
+    let made = started(&manifests);
+    let kinds: Vec<Resource> = made.iter().map(|it| it.0).collect();
+    assert_eq!(
+        kinds,
+        [
+            Resource::ConfigMaps,
+            Resource::Deployments,
+            Resource::StatefulSets
+        ]
+    );
+    let map = name_of(&made[0].1);
+    let pods = &made[1].1["spec"]["template"];
+    let spec = &pods["spec"];
+    assert_eq!(spec["volumes"][0]["configMap"]["name"], map);
+    // As kubectl reads it.
+    assert_eq!(spec["volumes"][0]["configMap"]["defaultMode"], 0o444);
+    assert_eq!(
+        spec["containers"][0]["envFrom"][0]["configMapRef"]["name"],
+        map
+    );
+    // What the files do not have is of the namespace.
+    let theirs = &spec["containers"][0]["env"][1]["valueFrom"]["secretKeyRef"]["name"];
+    assert_eq!(theirs, "theirs");
+    assert_eq!(made[2].1["spec"]["serviceName"], "wb-x-v0-gateway-1");
+    // A configuration names a host, and only this copy's address is behind it.
+    let alias = &spec["hostAliases"][0];
+    assert_eq!(alias["ip"], "10.0.0.7");
+    assert_eq!(
+        alias["hostnames"],
+        json!([
+            "planets",
+            "planets.space",
+            "planets.space.svc",
+            "planets.space.svc.cluster.local"
+        ])
+    );
+}
+
+#[test]
+fn pods_of_a_copy_are_found_by_its_services_alone_and_have_no_rights() {
+    let manifests = read(FILE, &wish()).expect("allowed");
+    for (_, service) in manifests.services(COPY) {
+        assert_eq!(service["spec"]["selector"][SERVES], COPY.serves);
+    }
+    for (_, workload) in &started(&manifests)[1..] {
+        let pods = &workload["spec"]["template"];
+        assert_eq!(pods["metadata"]["labels"][SERVES], COPY.serves);
+        assert_eq!(
+            workload["spec"]["selector"]["matchLabels"][SERVES],
+            COPY.serves
+        );
+        assert_eq!(pods["spec"]["automountServiceAccountToken"], false);
+        assert!(pods["spec"]["serviceAccountName"].is_null());
+        assert_eq!(pods["spec"]["terminationGracePeriodSeconds"], 2);
+    }
+}
+
+#[test]
+fn a_lab_changes_image_variables_and_number_and_says_whose_time_counts() {
+    let change = Change {
+        workload: "gateway".to_owned(),
+        container: None,
+        env: vec![
+            ("A".to_owned(), "$(new)".to_owned()),
+            ("C".to_owned(), "c".to_owned()),
+        ],
+        image: Some("gateway:2".to_owned()),
+        replicas: Some(5),
+    };
+    let wish = Wish {
+        workload: Some("gateway".to_owned()),
+        changes: vec![change],
+        ..wish()
+    };
+    let manifests = read(FILE, &wish).expect("allowed");
+    assert_eq!(manifests.pods(), 6);
+    let made = started(&manifests);
+    let container = &made[1].1["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["image"], "gateway:2");
+    assert_eq!(
+        container["env"][0],
+        json!({"name": "A", "value": "$$(new)"})
+    );
+    assert_eq!(container["env"][2]["name"], "C");
+    let counted =
+        |index: usize| made[index].1["spec"]["template"]["metadata"]["labels"][COUNTED].clone();
+    assert_eq!((counted(1), counted(2)), (json!("yes"), Value::Null));
+    // Whom the load reaches is another question.
+    let other = Wish {
+        workload: Some("planets".to_owned()),
+        ..wish.clone()
+    };
+    let made = started(&read(FILE, &other).expect("allowed"));
+    let labels = |index: usize| &made[index].1["spec"]["template"]["metadata"]["labels"];
+    assert!(labels(1)[COUNTED].is_null() && labels(1)[LOADED] == "yes");
+    assert!(labels(2)[COUNTED] == "yes" && labels(2)[LOADED].is_null());
+}
+
+#[test]
+fn names_have_room_for_what_a_cluster_puts_behind_them() {
+    let long = FILE.replace("name: planets}", &format!("name: {}}}", "p".repeat(60)));
+    let manifests = read(&long, &wish()).expect("allowed");
+    let copy = Copy {
+        serves: "s",
+        stem: &"s".repeat(44),
+    };
+    for (_, object) in manifests.of_a_start(copy, "space", &[]) {
+        assert!(
+            name_of(&object).len() <= NAME_MOST_HERE,
+            "{}",
+            name_of(&object)
+        );
+    }
+}
+
+const NAME_MOST_HERE: usize = 52;
+
+#[test]
+fn what_gives_rights_or_is_not_known_is_refused_or_left_out_by_name() {
+    for (version, kind) in [
+        ("rbac.authorization.k8s.io/v1", "ClusterRole"),
+        ("rbac.authorization.k8s.io/v1", "RoleBinding"),
+        ("v1", "Namespace"),
+        ("v1", "PersistentVolumeClaim"),
+        ("v1", "ServiceAccount"),
+        ("autoscaling/v2", "HorizontalPodAutoscaler"),
+        (
+            "admissionregistration.k8s.io/v1",
+            "ValidatingWebhookConfiguration",
+        ),
+        // The right kind of a wrong group.
+        ("example.com/v1", "Deployment"),
+    ] {
+        let other =
+            format!("{FILE}---\napiVersion: {version}\nkind: {kind}\nmetadata: {{name: a}}\n");
+        let refused = read(&other, &wish()).err();
+        assert!(matches!(refused, Some(Refused::Kind { .. })), "{kind}");
+        for without in [kind.to_owned(), format!("{kind}/a")] {
+            let wish = Wish {
+                without: vec![without.clone()],
+                ..wish()
+            };
+            let is_deployment = without == "Deployment";
+            // Without its Deployments nobody is behind the Service.
+            assert_eq!(read(&other, &wish).is_ok(), !is_deployment, "{without}");
+        }
+    }
+}
+
+/// What is written instead of what, and what is said of it.
+const REFUSED: &[(&str, &str, &str)] = &[
+    (
+        "terminationGracePeriodSeconds: 35",
+        "hostNetwork: true",
+        "hostNetwork",
+    ),
+    (
+        "terminationGracePeriodSeconds: 35",
+        "hostPID: true",
+        "hostPID",
+    ),
+    (
+        "image: gateway:1",
+        "securityContext: {privileged: true}",
+        "privileged",
+    ),
+    (
+        "containerPort: 4000}",
+        "containerPort: 4000, hostPort: 80}",
+        "hostPort",
+    ),
+    (
+        "configMap: {name: gateway, defaultMode: 0444}",
+        "hostPath: {path: /}",
+        "hostPath",
+    ),
+    (
+        "configMap: {name: gateway, defaultMode: 0444}",
+        "persistentVolumeClaim: {claimName: x}",
+        "persistentVolumeClaim",
+    ),
+    (
+        "configMap: {name: gateway, defaultMode: 0444}",
+        "projected: {sources: [{serviceAccountToken: {path: t}}]}",
+        "serviceAccountToken",
+    ),
+    (
+        "serviceName: planets",
+        "volumeClaimTemplates: [{}]",
+        "volumeClaimTemplates",
+    ),
+    ("labels: {own: kept}", "finalizers: [a]", "finalizers"),
+    (
+        "labels: {own: kept}",
+        "ownerReferences: [a]",
+        "ownerReferences",
+    ),
+    (
+        "labels: {own: kept}",
+        "namespace: kube-system",
+        "kube-system",
+    ),
+    ("labels: {own: kept}", "labels: text", "metadata.labels"),
+    (
+        "{selector: {app: gateway}, ports",
+        "{selector: {app: gateway}, type: NodePort, ports",
+        "NodePort",
+    ),
+    (
+        "{selector: {app: gateway}, ports",
+        "{selector: {app: gateway}, clusterIP: None, ports",
+        "None",
+    ),
+    (
+        "{selector: {app: gateway}, ports",
+        "{selector: {app: gateway}, externalIPs: [1.2.3.4], ports",
+        "externalIPs",
+    ),
+    ("{selector: {app: planets}, ports", "{ports", "no selector"),
+    (
+        "[{name: planets, image: 'planets:1'}]",
+        "[text]",
+        "no containers",
+    ),
+];
+
+#[test]
+fn what_reaches_a_node_outlives_a_run_or_is_no_mapping_is_refused() {
+    for &(was, becomes, said) in REFUSED {
+        assert!(FILE.contains(was), "{was}");
+        let refused = read(&FILE.replacen(was, becomes, 1), &wish()).err();
+        let Some(Refused::Member { what, .. }) = &refused else {
+            panic!("{becomes}: {refused:?}");
+        };
+        assert!(what.contains(said), "{becomes}: {what}");
+    }
+}
+
+#[test]
+fn what_a_lab_names_must_be_in_the_files() {
+    let refused = |change: &dyn Fn(&mut Wish)| {
+        let mut wish = wish();
+        change(&mut wish);
+        read(FILE, &wish).err()
+    };
+    let service = refused(&|it| it.service = "gatway".to_owned());
+    assert_eq!(
+        service.map(|it| it.to_string()).unwrap_or_default(),
+        "the files have no Service `gatway` to send the load to; they have: gateway, planets"
+    );
+    assert!(matches!(
+        refused(&|it| it.port = Some(81)),
+        Some(Refused::Port(..))
+    ));
+    let workload = refused(&|it| it.workload = Some("x".to_owned()));
+    assert!(matches!(workload, Some(Refused::NoWorkload(..))));
+    let behind = refused(&|it| it.without = vec!["Deployment/gateway".to_owned()]);
+    assert!(matches!(behind, Some(Refused::NobodyBehind(..))));
+    let twice = read(&format!("{FILE}---\n{FILE}"), &wish()).err();
+    assert!(matches!(twice, Some(Refused::Twice(..))));
+    let many = read(&FILE.replace("replicas: 2", "replicas: 65"), &wish()).err();
+    assert!(matches!(many, Some(Refused::Pods(66))));
+}
+
+#[test]
+fn a_name_is_no_path_and_nonsense_is_no_object() {
+    for name in ["../../nodes/x", "a/b", "", "a%2fb", "a..b"] {
+        let text = format!("apiVersion: v1\nkind: Service\nmetadata: {{name: \"{name}\"}}\n");
+        assert!(
+            matches!(read(&text, &wish()), Err(Refused::NoObject(..))),
+            "{name}"
+        );
+    }
+    for text in ["[1]\n", "a: b\n", "{", "apiVersion: v1\nkind: [x]\n"] {
+        assert!(
+            matches!(read(text, &wish()), Err(Refused::NoObject(..))),
+            "{text}"
+        );
+    }
+    for text in ["", "---\n"] {
+        assert!(
+            matches!(read(text, &wish()), Err(Refused::NoService(..))),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! Systems that are made of manifests of the user.
+
+use cluster::ClusterError;
+use cluster::call::Resource;
+use cluster::connection::{Heed, name_of};
+use cluster::manifests::{COUNTED, Copy, LOADED, Manifests};
+use cluster::owner::Round as OwnedRound;
+use cluster::state::{PodState, replica_failure};
+use cluster::workload::SERVES;
+use serde_json::Value;
+
+use super::super::coming::Coming;
+use super::super::systems;
+use super::{Hosts, Stage, Wanted};
+
+fn key_of(wanted: &Wanted<'_>) -> (Option<usize>, String) {
+    (wanted.variant, wanted.setup.system.clone())
+}
+
+impl Stage<'_> {
+    /// Makes the Services of manifests, once for all variants that share them.
+    pub(super) fn make_services_of_manifests(
+        &mut self,
+        one: &Wanted<'_>,
+        serves: &str,
+    ) -> Result<(), ClusterError> {
+        let key = key_of(one);
+        let is_made = self.hosts.contains_key(&key);
+        let Some(manifests) = self.manifests.get(&key).filter(|_| !is_made) else {
+            return Ok(());
+        };
+        // Services are of the run, and of no start.
+        let copy = Copy { serves, stem: "" };
+        let manifests = &manifests.manifests;
+        let port = manifests.port();
+        let mut hosts = Vec::new();
+        for (name, service) in manifests.services(copy) {
+            let made = name_of(&service).to_owned();
+            let address = self.make_service(service, port)?;
+            hosts.push((name, address.ip()));
+            if made == serves {
+                self.services.insert(made, address);
+            }
+        }
+        self.hosts.insert(key, hosts);
+        Ok(())
+    }
+
+    pub(super) fn manifests_of(&self, wanted: &Wanted<'_>) -> Option<&Manifests> {
+        let read = self.manifests.get(&key_of(wanted))?;
+        Some(&read.manifests)
+    }
+
+    /// The SHA-256 of the manifests of a system.
+    pub(crate) fn digest_of(&self, wanted: &Wanted<'_>) -> Option<String> {
+        let read = self.manifests.get(&key_of(wanted))?;
+        Some(read.digest.clone())
+    }
+
+    /// How many pods a system has.
+    pub(super) fn count_of(&self, wanted: &Wanted<'_>) -> usize {
+        match self.manifests_of(wanted) {
+            Some(manifests) => manifests.pods(),
+            None => wanted.setup.replicas.unwrap_or(1) as usize,
+        }
+    }
+
+    /// The pods of a system that the load reaches.
+    pub(crate) fn loaded_of<'p>(
+        &self,
+        wanted: &Wanted<'_>,
+        pods: &'p [PodState],
+    ) -> Vec<&'p PodState> {
+        self.labelled(wanted, pods, LOADED)
+    }
+
+    /// The pods of a system whose processor time and memory are counted.
+    pub(crate) fn counted_of<'p>(
+        &self,
+        wanted: &Wanted<'_>,
+        pods: &'p [PodState],
+    ) -> Vec<&'p PodState> {
+        self.labelled(wanted, pods, COUNTED)
+    }
+
+    /// All pods of a system that is made here; those with a label where the user's manifests make it.
+    fn labelled<'p>(
+        &self,
+        wanted: &Wanted<'_>,
+        pods: &'p [PodState],
+        label: &str,
+    ) -> Vec<&'p PodState> {
+        let is_of_manifests = self.manifests_of(wanted).is_some();
+        let all = self.pods_of(wanted, pods).into_iter();
+        all.filter(|pod| !is_of_manifests || pod.labels.contains_key(label))
+            .collect()
+    }
+
+    /// Makes the objects of manifests, all but Services, which are there.
+    pub(super) fn start_manifests(
+        &self,
+        owner: &OwnedRound<'_, '_>,
+        (one, manifests): (&Wanted<'_>, &Manifests),
+        index: usize,
+        coming: &mut Coming,
+    ) -> Result<(), ClusterError> {
+        let key = key_of(one);
+        let number = self.manifests.keys().position(|known| *known == key);
+        let number = number.unwrap_or_default();
+        let stem = format!("wb-{}-{number}-r{}", self.run.id(), owner.number());
+        let serves = self.which(one).name();
+        let copy = Copy {
+            serves: &serves,
+            stem: &stem,
+        };
+        let hosts = self.hosts_of(one);
+        let namespace = self.connection().namespace();
+        for (resource, object) in manifests.of_a_start(copy, namespace, &hosts) {
+            match owner.create(resource, object) {
+                Ok(_) => {}
+                Err(error @ ClusterError::Refused { .. }) => {
+                    coming.fail(index, error.to_string());
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        coming.has_started(index);
+        Ok(())
+    }
+
+    /// What the pods of manifests find by a name: the Services of the files, and the systems of the lab
+    /// that they come after.
+    fn hosts_of(&self, one: &Wanted<'_>) -> Hosts {
+        let mut hosts = self.hosts.get(&key_of(one)).cloned().unwrap_or_default();
+        for system in &one.setup.after {
+            let of = |variant| {
+                let name = systems::service_name(self.run.id(), variant, system);
+                self.services.get(&name)
+            };
+            let is_known = hosts.iter().any(|(known, _)| known == system);
+            let is_host = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            let address = of(one.variant).or_else(|| of(None));
+            if let Some(address) = address.filter(|_| !is_known && system.chars().all(is_host)) {
+                hosts.push((system.clone(), address.ip()));
+            }
+        }
+        hosts
+    }
+
+    /// Whether a Deployment of a system without pods says that it can make none.
+    pub(super) fn look_for_refusal(
+        &self,
+        owner: &OwnedRound<'_, '_>,
+        one: &Wanted<'_>,
+        index: usize,
+        coming: &mut Coming,
+    ) -> Result<(), ClusterError> {
+        let name = self.which(one).name();
+        let selector = owner.selector();
+        let all = self
+            .connection()
+            .list(Resource::Deployments, &selector, Heed::Stop)?;
+        let serves = |it: &&Value| it["spec"]["selector"]["matchLabels"][SERVES] == name;
+        if let Some(why) = all.iter().filter(serves).find_map(replica_failure) {
+            coming.fail(index, why);
+        }
+        Ok(())
+    }
+}
