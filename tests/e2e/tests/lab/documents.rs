@@ -12,7 +12,7 @@ use e2e::{Server, weigh};
 use crate::pr::Repository;
 
 /// What the beginning of a command that does not run here is, and why it does not.
-const ELSEWHERE: [(&str, &str); 18] = [
+const ELSEWHERE: [(&str, &str); 20] = [
     (
         "weigh init --compose",
         "it needs compose; lab::compose has tests of it",
@@ -38,11 +38,19 @@ const ELSEWHERE: [(&str, &str); 18] = [
         "target/release/weigh lab ratelimiter/kubernetes",
         "it needs a cluster",
     ),
+    (
+        "target/release/weigh lab containers/manifests",
+        "it needs a cluster; systems::kubernetes runs such a lab",
+    ),
     ("kubectl ", "it needs a cluster"),
     ("cargo xtask cluster", "it starts a cluster"),
     (
         "cargo build --release -p weigh -p ratelimiter",
         "it builds what the images of the cluster are made of",
+    ),
+    (
+        "cargo build --release -p weigh -p gateway",
+        "it builds what the images of that lab are made of",
     ),
     ("make ", "it sets the machine up and runs these tests"),
     ("./setup ", "it sets the machine up"),
@@ -159,11 +167,9 @@ impl Stage {
              warmup: 50ms\nrounds: 6\ntarget: server\nsystems:\n  server: {run: \"my-server --listen {{addr}}\"}\n\
              baseline: {name: first}\nvariants:\n  - {name: juniper-ntex-tuned}\n",
         );
-        symlink(
-            repository().join("labs/router-extensibility"),
-            home.path("labs/router-extensibility"),
-        )
-        .expect("a link");
+        for folder in ["labs/router-extensibility", "labs/containers", "deploy"] {
+            symlink(repository().join(folder), home.path(folder)).expect("a link");
+        }
         let stage = Stage { home, server };
         stage.record();
         stage
