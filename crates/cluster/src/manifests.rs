@@ -94,6 +94,15 @@ impl Object {
         format!("{kind}/{}", self.name())
     }
 
+    /// That it has something which cannot be had, and what to do.
+    fn wrong(&self, what: &str, advice: &str) -> Refused {
+        Refused::Member {
+            object: self.called(),
+            what: what.to_owned(),
+            advice: advice.to_owned(),
+        }
+    }
+
     fn is_workload(&self) -> bool {
         matches!(
             self.resource,
@@ -270,15 +279,10 @@ fn checked(value: Value, namespace: Option<&str>) -> Result<Object, Refused> {
         resource: *resource,
         value,
     };
-    let wrong = |what: &str, advice: &str| Refused::Member {
-        object: object.called(),
-        what: what.to_owned(),
-        advice: advice.to_owned(),
-    };
     for pointer in MAPPINGS {
         let found = object.value.pointer(pointer);
         if found.is_some_and(|found| !found.is_object() && !found.is_null()) {
-            return Err(wrong(&pointer[1..].replace('/', "."), "expected a mapping"));
+            return Err(object.wrong(&pointer[1..].replace('/', "."), "expected a mapping"));
         }
     }
     let metadata = &object.value["metadata"];
@@ -286,17 +290,17 @@ fn checked(value: Value, namespace: Option<&str>) -> Result<Object, Refused> {
         && found != own
     {
         let advice = format!("all of a run is in its namespace `{own}`: leave it out");
-        return Err(wrong(&format!("namespace: {found}"), &advice));
+        return Err(object.wrong(&format!("namespace: {found}"), &advice));
     }
     for member in ["finalizers", "ownerReferences"] {
         if !metadata[member].is_null() {
-            return Err(wrong(member, "it is to end with the run: leave it out"));
+            return Err(object.wrong(member, "it is to end with the run: leave it out"));
         }
     }
     match resource {
         Resource::Services => check_service(&object)?,
         Resource::StatefulSets if !object.value["spec"]["volumeClaimTemplates"].is_null() => {
-            return Err(wrong(
+            return Err(object.wrong(
                 "volumeClaimTemplates",
                 "volumes outlive a run: give its pods an `emptyDir`",
             ));
@@ -312,27 +316,22 @@ fn checked(value: Value, namespace: Option<&str>) -> Result<Object, Refused> {
 /// A Service leads to pods of these files, from within the cluster, and to nothing else.
 fn check_service(object: &Object) -> Result<(), Refused> {
     let spec = &object.value["spec"];
-    let wrong = |what: &str, advice: &str| Refused::Member {
-        object: object.called(),
-        what: what.to_owned(),
-        advice: advice.to_owned(),
-    };
     let kind = spec["type"].as_str().unwrap_or("ClusterIP");
     if kind != "ClusterIP" {
-        return Err(wrong(
+        return Err(object.wrong(
             &format!("type: {kind}"),
             "generators are in the cluster: leave it out",
         ));
     }
     if spec["clusterIP"] == "None" {
-        return Err(wrong(
+        return Err(object.wrong(
             "clusterIP: None",
             "variants are kept apart by the addresses of their Services, and this one has none: leave it out",
         ));
     }
     for member in ["clusterIP", "clusterIPs", "externalIPs"] {
         if !spec[member].is_null() {
-            return Err(wrong(
+            return Err(object.wrong(
                 member,
                 "each variant has an address of its own: leave it out",
             ));
@@ -342,7 +341,7 @@ fn check_service(object: &Object) -> Result<(), Refused> {
         .as_object()
         .is_none_or(serde_json::Map::is_empty)
     {
-        return Err(wrong(
+        return Err(object.wrong(
             "no selector",
             "load goes to pods of the files alone: add one",
         ));
@@ -380,7 +379,7 @@ fn load_port(objects: &[Object], wish: &Wish) -> Result<(u16, u16), Refused> {
     };
     let behind: Vec<&Object> = objects.iter().filter(|it| is_behind(service, it)).collect();
     if behind.is_empty() {
-        return Err(Refused::NobodyBehind(wish.service.clone()));
+        return Err(Refused::NoPods(wish.service.clone()));
     }
     let target = match &written["targetPort"] {
         Value::Null => Some(port),
@@ -391,11 +390,10 @@ fn load_port(objects: &[Object], wish: &Wish) -> Result<(u16, u16), Refused> {
     };
     match target.filter(|target| *target > 0) {
         Some(target) => Ok((port, target)),
-        None => Err(Refused::Member {
-            object: service.called(),
-            what: format!("targetPort: {}", written["targetPort"]),
-            advice: "no container of its pods names such a port: name it there".to_owned(),
-        }),
+        None => Err(service.wrong(
+            &format!("targetPort: {}", written["targetPort"]),
+            "no container of its pods names such a port: name it there",
+        )),
     }
 }
 
@@ -431,11 +429,7 @@ fn changed(objects: &mut [Object], change: &Change) -> Result<(), Refused> {
     let called = workload.called();
     if let Some(replicas) = change.replicas {
         if workload.resource == Resource::Pods {
-            return Err(Refused::Member {
-                object: called,
-                what: "replicas".to_owned(),
-                advice: "a Pod is one: make it a Deployment".to_owned(),
-            });
+            return Err(workload.wrong("replicas", "a Pod is one: make it a Deployment"));
         }
         workload.value["spec"]["replicas"] = json!(replicas);
     }

@@ -1,7 +1,8 @@
 //! Which keys do not go with the services of a compose file.
 
-use yaml_with_places::{Finding, Node};
+use yaml_with_places::Node;
 
+use crate::origin_keys::{ONE_ORIGIN, report_beside};
 use crate::reading::Reading;
 
 /// Keys that say how a process is built and started, and where that is said of services.
@@ -25,23 +26,11 @@ const OF_PROCESSES: [(&str, &str); 11] = [
     ("balance", "what balances is a service of the file"),
 ];
 
-const ONE_ORIGIN: &str = "a system comes from one place; remove one of the two";
-
 /// Reports keys that do not go together, in the tree of one system.
 pub(crate) fn check_keys(system: &Node, reading: &mut Reading<'_>) {
-    let Some(compose) = system.entry("compose") else {
-        return;
-    };
-    for (key, help) in OF_PROCESSES {
-        if let Some(other) = system.entry(key) {
-            reading.findings.add(
-                Finding::new(other.key_place, format!("`{key}` beside `compose`"))
-                    .related(
-                        compose.key_place,
-                        "its services come from a compose file, says this",
-                    )
-                    .help(help),
-            );
-        }
-    }
+    let origin = (
+        "compose",
+        "its services come from a compose file, says this",
+    );
+    report_beside(system, origin, OF_PROCESSES, reading);
 }

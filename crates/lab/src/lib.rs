@@ -41,6 +41,7 @@ mod manifests;
 mod manifests_keys;
 mod manual;
 mod merge;
+mod origin_keys;
 mod places;
 mod proofs;
 mod quantities;

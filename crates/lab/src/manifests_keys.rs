@@ -1,7 +1,8 @@
 //! Which keys do not go with manifests.
 
-use yaml_with_places::{Finding, Node};
+use yaml_with_places::Node;
 
+use crate::origin_keys::{ONE_ORIGIN, report_beside};
 use crate::reading::Reading;
 
 /// Keys that say how a system is built and started, and where manifests say that.
@@ -24,23 +25,8 @@ const OF_PROCESSES: [(&str, &str); 13] = [
     ("balance", "what balances is the Service"),
 ];
 
-const ONE_ORIGIN: &str = "a system comes from one place; remove one of the two";
-
 /// Reports keys that do not go together, in the tree of one system.
 pub(crate) fn check_keys(system: &Node, reading: &mut Reading<'_>) {
-    let Some(manifests) = system.entry("manifests") else {
-        return;
-    };
-    for (key, help) in OF_PROCESSES {
-        if let Some(other) = system.entry(key) {
-            reading.findings.add(
-                Finding::new(other.key_place, format!("`{key}` beside `manifests`"))
-                    .related(
-                        manifests.key_place,
-                        "its objects come from manifests, says this",
-                    )
-                    .help(help),
-            );
-        }
-    }
+    let origin = ("manifests", "its objects come from manifests, says this");
+    report_beside(system, origin, OF_PROCESSES, reading);
 }

@@ -29,7 +29,7 @@ pub(crate) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// Reports a `scheme` that is none.
+    /// Reports an invalid `scheme`.
     pub(crate) fn new(
         systems: &'a Systems<'a>,
         variant: &'a Draft<'a>,

@@ -2,6 +2,7 @@
 
 use yaml_with_places::{Finding, Node};
 
+use crate::origin_keys::report_beside;
 use crate::reading::Reading;
 use crate::template::{Part, Template};
 
@@ -21,26 +22,17 @@ pub(crate) fn is_encrypted(url: &Template) -> bool {
 
 /// Reports keys that do not go together, in the tree of one system.
 pub(crate) fn check_keys(system: &Node, reading: &mut Reading<'_>) {
-    let Some(url) = system.entry("url") else {
-        if let Some(attach) = system.entry("attach") {
-            reading.findings.add(
-                Finding::new(attach.key_place, "`attach` without `url`")
-                    .help("what is started here is watched anyway; remove it"),
-            );
-        }
-        return;
-    };
-    for key in OF_STARTED {
-        if let Some(other) = system.entry(key) {
-            reading.findings.add(
-                Finding::new(other.key_place, format!("`{key}` beside `url`"))
-                    .related(url.key_place, "it runs already, says this")
-                    .help(
-                        "what runs already is not built, started or limited; remove one of the two",
-                    ),
-            );
-        }
+    if system.entry("url").is_none()
+        && let Some(attach) = system.entry("attach")
+    {
+        reading.findings.add(
+            Finding::new(attach.key_place, "`attach` without `url`")
+                .help("what is started here is watched anyway; remove it"),
+        );
     }
+    let help = "what runs already is not built, started or limited; remove one of the two";
+    let keys = OF_STARTED.map(|key| (key, help));
+    report_beside(system, ("url", "it runs already, says this"), keys, reading);
 }
 
 /// Whether the scheme of a URL stands in it as text.

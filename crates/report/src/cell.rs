@@ -137,6 +137,11 @@ pub(crate) fn single(value: Option<f64>, unit: Unit) -> String {
     )
 }
 
+/// A heading with its unit on a line of its own: `CPU (us/req)` is two lines.
+pub(crate) fn on_two_lines(heading: &str) -> String {
+    heading.replace(" (", "\n").replace(')', "")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

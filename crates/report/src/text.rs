@@ -338,7 +338,7 @@ fn by_instance(summary: &Summary, width: usize) -> String {
 fn was_sent(summary: &Summary, width: usize) -> String {
     let sent = sent::table(summary);
     let header = sent.headings.iter();
-    let header = header.map(|heading| heading.replace(" (", "\n").replace(')', ""));
+    let header = header.map(|heading| cell::on_two_lines(heading));
     table(width, header.collect(), sent.rows.into_iter(), &[0])
 }
 

@@ -33,15 +33,8 @@ pub fn ran() {
 ///
 /// If the note cannot be written.
 #[track_caller]
-#[expect(
-    clippy::print_stdout,
-    reason = "cargo shows it beside the name of the test"
-)]
 pub fn not_run(reason: impl Display) {
-    println!("NOT RUN: {reason}");
-    // One claim is one line.
-    let reason = reason.to_string().replace(['\n', '\t'], " ");
-    note("not-run", &reason, Location::caller());
+    say("not-run", &reason, Location::caller());
 }
 
 /// Notes and prints that the calling test needs an optional part of the set-up, which `make test`
@@ -52,14 +45,8 @@ pub fn not_run(reason: impl Display) {
 ///
 /// If the note cannot be written.
 #[track_caller]
-#[expect(
-    clippy::print_stdout,
-    reason = "cargo shows it beside the name of the test"
-)]
 pub fn absent(reason: impl Display) {
-    println!("NOT RUN: {reason}");
-    let reason = reason.to_string().replace(['\n', '\t'], " ");
-    note("absent", &reason, Location::caller());
+    say("absent", &reason, Location::caller());
 }
 
 /// Whether the program can be started. Notes the answer for the calling test, which returns if it
@@ -109,6 +96,17 @@ pub fn has_package(folder: &Path, package: &str) -> bool {
         assert!(is_done, "`npm ci` in {} failed", folder.display());
     }
     true
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "cargo shows it beside the name of the test"
+)]
+fn say(state: &str, reason: &dyn Display, place: &Location<'_>) {
+    println!("NOT RUN: {reason}");
+    // One claim is one line.
+    let reason = reason.to_string().replace(['\n', '\t'], " ");
+    note(state, &reason, place);
 }
 
 fn note(state: &str, reason: &str, place: &Location<'_>) {

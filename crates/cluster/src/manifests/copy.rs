@@ -4,7 +4,7 @@
 //!   where the files have that object; another is one of the namespace, and stays.
 //! * Services find pods by labels. Every pod gets one more, which only this copy has, and every selector
 //!   asks for it.
-//! * Programs find Services by host names, in configurations that nobody can rewrite safely. Every pod
+//! * Programs find Services by host names, in configurations that cannot be rewritten safely. Every pod
 //!   gets lines for its `/etc/hosts`, by which these names are the addresses of this copy's Services.
 //!   Names of other systems of the lab are added by the caller.
 

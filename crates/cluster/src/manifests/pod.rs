@@ -27,22 +27,17 @@ const VOLUMES: [&str; 5] = [
 
 /// Refuses what a pod of a run cannot have.
 pub(super) fn check(object: &Object) -> Result<(), Refused> {
-    let wrong = |what: &str, advice: &str| Refused::Member {
-        object: object.called(),
-        what: what.to_owned(),
-        advice: advice.to_owned(),
-    };
     let spec = object.pod_spec();
     let containers = spec["containers"].as_array();
     if containers.is_none_or(|all| all.is_empty() || !all.iter().all(Value::is_object)) {
-        return Err(wrong("no containers", "expected a list of at least one"));
+        return Err(object.wrong("no containers", "expected a list of at least one"));
     }
     if let Some(what) = reach(spec) {
         let advice = "by it a pod reaches its node, where variants are not apart: leave it out";
-        return Err(wrong(&what, advice));
+        return Err(object.wrong(&what, advice));
     }
     if !spec["ephemeralContainers"].is_null() {
-        return Err(wrong("ephemeralContainers", "leave it out"));
+        return Err(object.wrong("ephemeralContainers", "leave it out"));
     }
     for volume in spec["volumes"].as_array().into_iter().flatten() {
         let members = volume.as_object().into_iter().flatten();
@@ -51,12 +46,12 @@ pub(super) fn check(object: &Object) -> Result<(), Refused> {
             .find(|member| *member != "name" && !VOLUMES.contains(member));
         if let Some(other) = other {
             let advice = "it outlives a run, or is of the node; a pod may have `emptyDir`, `configMap`, `secret`, `projected` and `downwardAPI`";
-            return Err(wrong(&format!("a volume of kind {other}"), advice));
+            return Err(object.wrong(&format!("a volume of kind {other}"), advice));
         }
         let sources = volume["projected"]["sources"].as_array();
         let is_token = |source: &Value| !source["serviceAccountToken"].is_null();
         if sources.into_iter().flatten().any(is_token) {
-            return Err(wrong(
+            return Err(object.wrong(
                 "serviceAccountToken",
                 "pods of a run have no account: leave it out",
             ));

@@ -41,7 +41,7 @@ pub enum Refused {
     Port(String, String),
     /// No pod has the labels of its selector.
     #[error("no pod of the files has the labels that the Service `{0}` selects")]
-    NobodyBehind(String),
+    NoPods(String),
     /// A workload that the lab names is not in the files.
     #[error("the files have no Deployment, StatefulSet or Pod `{0}`; they have: {1}")]
     NoWorkload(String, String),

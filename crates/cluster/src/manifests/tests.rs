@@ -226,7 +226,7 @@ fn what_gives_rights_or_is_not_known_is_refused_or_left_out_by_name() {
                 ..wish()
             };
             let is_deployment = without == "Deployment";
-            // Without its Deployments nobody is behind the Service.
+            // Without its Deployments the Service leads to no pod.
             assert_eq!(read(&other, &wish).is_ok(), !is_deployment, "{without}");
         }
     }
@@ -340,7 +340,7 @@ fn what_a_lab_names_must_be_in_the_files() {
     let workload = refused(&|it| it.workload = Some("x".to_owned()));
     assert!(matches!(workload, Some(Refused::NoWorkload(..))));
     let behind = refused(&|it| it.without = vec!["Deployment/gateway".to_owned()]);
-    assert!(matches!(behind, Some(Refused::NobodyBehind(..))));
+    assert!(matches!(behind, Some(Refused::NoPods(..))));
     let twice = read(&format!("{FILE}---\n{FILE}"), &wish()).err();
     assert!(matches!(twice, Some(Refused::Twice(..))));
     let many = read(&FILE.replace("replicas: 2", "replicas: 65"), &wish()).err();

@@ -119,11 +119,11 @@ fn check_members(
     if theirs.is_some_and(|theirs| theirs.batch == batch.batch) {
         return;
     }
-    let is_single = |name: &&String| {
+    let is_unknown = |name: &&String| {
         let mut theirs = baseline.requests.iter();
         !theirs.any(|other| other.name == **name && other.batch.is_empty())
     };
-    if let Some(unknown) = batch.batch.iter().find(is_single) {
+    if let Some(unknown) = batch.batch.iter().find(is_unknown) {
         let (whose, other) = (&variant.name, &baseline.name);
         findings.add(
             Finding::new(

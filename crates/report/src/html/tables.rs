@@ -209,7 +209,7 @@ pub(super) fn systems(summary: &Summary) -> String {
     const WORDS: [usize; 4] = [0, 1, 7, 8];
     let mut header = vec!["Variant".to_owned()];
     // Units go to a second line, because the table has nine columns.
-    header.extend(cost::HEADINGS.map(|heading| heading.replace(" (", "\n").replace(')', "")));
+    header.extend(cost::HEADINGS.map(cell::on_two_lines));
     let row = |(variant, cells): (String, cost::Cells)| {
         let cells: String = (1..)
             .zip(&cells)
@@ -280,9 +280,7 @@ pub(super) fn by_instance(summary: &Summary) -> String {
     };
     let table = Grid {
         caption: "",
-        header: instances::HEADINGS
-            .map(|heading| heading.replace(" (", "\n").replace(')', ""))
-            .to_vec(),
+        header: instances::HEADINGS.map(cell::on_two_lines).to_vec(),
         words: &[0, 1, 2],
         rows: instances::rows(summary).into_iter().map(row).collect(),
     };
@@ -299,7 +297,7 @@ pub(super) fn was_sent(summary: &Summary) -> String {
         format!("<tr>{first}{figures}</tr>\n")
     };
     let header = sent.headings.iter();
-    let header = header.map(|heading| heading.replace(" (", "\n").replace(')', ""));
+    let header = header.map(|heading| cell::on_two_lines(heading));
     let table = Grid {
         caption: "",
         header: header.collect(),
@@ -317,9 +315,7 @@ pub(super) fn searches(summary: &Summary) -> String {
     };
     let table = Grid {
         caption: "",
-        header: searches::HEADINGS
-            .map(|heading| heading.replace(" (", "\n").replace(')', ""))
-            .to_vec(),
+        header: searches::HEADINGS.map(cell::on_two_lines).to_vec(),
         words: &[0, 4],
         rows: searches::rows(summary).into_iter().map(row).collect(),
     };

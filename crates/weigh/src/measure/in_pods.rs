@@ -389,8 +389,7 @@ impl Experiment<'_> {
         };
         for one in wanted {
             for pod in stage.pods_of(one, pods) {
-                let is_counted = one.setup.manifests().is_none()
-                    || pod.labels.contains_key(cluster::manifests::COUNTED);
+                let is_counted = stage.is_counted(one, pod);
                 let name = |position: usize| self.candidates.at(position);
                 let name = one.variant.map(name);
                 let variant = name.map(|id| self.candidates.get(id).name().to_owned());

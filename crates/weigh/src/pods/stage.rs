@@ -188,6 +188,15 @@ impl<'c> Stage<'c> {
         self.services[&self.which(wanted).name()]
     }
 
+    /// Where a system of the lab is for another one: its variant's own, else the one that all share.
+    fn address_for(&self, one: &Wanted<'_>, system: &str) -> Option<SocketAddr> {
+        let of = |variant: Option<usize>| {
+            let name = systems::service_name(self.run.id(), variant, system);
+            self.services.get(&name).copied()
+        };
+        of(one.variant).or_else(|| of(None))
+    }
+
     /// The pods of a system.
     pub(crate) fn pods_of<'p>(
         &self,
@@ -264,13 +273,7 @@ impl<'c> Stage<'c> {
         if let Some(manifests) = self.manifests_of(one) {
             return self.start_manifests(owner, (one, manifests), index, coming);
         }
-        let find = |system: &str| -> Option<Endpoint> {
-            let of = |variant: Option<usize>| {
-                let name = systems::service_name(self.run.id(), variant, system);
-                self.services.get(&name).copied()
-            };
-            of(one.variant).or_else(|| of(None)).map(Endpoint::from)
-        };
+        let find = |system: &str| self.address_for(one, system).map(Endpoint::from);
         let object = format!("{}-r{}", which.name(), owner.number());
         match which.workload(object, self.deadline, &find) {
             Ok(workload) => {

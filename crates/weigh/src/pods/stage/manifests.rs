@@ -10,7 +10,6 @@ use cluster::workload::SERVES;
 use serde_json::Value;
 
 use super::super::coming::Coming;
-use super::super::systems;
 use super::{Hosts, Stage, Wanted};
 
 fn key_of(wanted: &Wanted<'_>) -> (Option<usize>, String) {
@@ -90,10 +89,18 @@ impl Stage<'_> {
         pods: &'p [PodState],
         label: &str,
     ) -> Vec<&'p PodState> {
-        let is_of_manifests = self.manifests_of(wanted).is_some();
         let all = self.pods_of(wanted, pods).into_iter();
-        all.filter(|pod| !is_of_manifests || pod.labels.contains_key(label))
+        all.filter(|pod| self.has_label(wanted, pod, label))
             .collect()
+    }
+
+    /// Whether the processor time and memory of a pod of this system are counted.
+    pub(crate) fn is_counted(&self, wanted: &Wanted<'_>, pod: &PodState) -> bool {
+        self.has_label(wanted, pod, COUNTED)
+    }
+
+    fn has_label(&self, wanted: &Wanted<'_>, pod: &PodState, label: &str) -> bool {
+        self.manifests_of(wanted).is_none() || pod.labels.contains_key(label)
     }
 
     /// Makes the objects of manifests, all but Services, which are there.
@@ -134,13 +141,9 @@ impl Stage<'_> {
     fn hosts_of(&self, one: &Wanted<'_>) -> Hosts {
         let mut hosts = self.hosts.get(&key_of(one)).cloned().unwrap_or_default();
         for system in &one.setup.after {
-            let of = |variant| {
-                let name = systems::service_name(self.run.id(), variant, system);
-                self.services.get(&name)
-            };
             let is_known = hosts.iter().any(|(known, _)| known == system);
             let is_host = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            let address = of(one.variant).or_else(|| of(None));
+            let address = self.address_for(one, system);
             if let Some(address) = address.filter(|_| !is_known && system.chars().all(is_host)) {
                 hosts.push((system.clone(), address.ip()));
             }
