@@ -80,14 +80,17 @@ impl StoppingRule {
         self.text.clone()
     }
 
-    /// Decides after so many rounds, which took so long, whether another one is measured.
+    /// Decides after so many rounds, which took so long, whether another one is measured. Side by side,
+    /// variants tell about each other how slow the machine was.
     pub(super) fn next(
         &mut self,
         rounds: usize,
         took: Duration,
         measurements: &[RoundRecord],
         variants: &[&str],
+        is_side_by_side: bool,
     ) -> Next {
+        self.watch.side_by_side(is_side_by_side);
         // Only the new ones: a long run would otherwise read all histograms again after each round.
         for round in &measurements[self.watched..] {
             self.watch.add(round);
