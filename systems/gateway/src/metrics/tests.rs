@@ -14,6 +14,11 @@ fn connections() -> Arc<chassis::ConnectionTable> {
     })
 }
 
+fn text_of(metrics: &Metrics, caches: Caches) -> String {
+    let others = (&connections(), &Arc::default());
+    telemetry::metrics::text(Arc::new(metrics.counts(caches, others)))
+}
+
 #[test]
 fn a_scrape_adds_up_all_workers() {
     let metrics = Metrics::default();
@@ -36,7 +41,7 @@ fn a_scrape_adds_up_all_workers() {
         plans,
         ..Caches::default()
     };
-    let text = metrics.text(caches, &connections());
+    let text = text_of(&metrics, caches);
     for (name, expected) in [
         (
             "http_server_requests_total{http_response_status_code=\"200\"}",
@@ -93,7 +98,7 @@ fn clients_beyond_the_limit_are_counted_together() {
     for number in 0..CLIENTS_MAX + 7 {
         shard.client(Some(number.to_string()), None);
     }
-    let text = metrics.text(Caches::default(), &connections());
+    let text = text_of(&metrics, Caches::default());
     let name = "graphql_client_requests_total{client_name=\"(other)\",client_version=\"\"}";
     assert_eq!(sample(&text, name), Some(7.0));
 }

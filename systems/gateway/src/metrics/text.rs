@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chassis::ConnectionTable;
-use telemetry::metrics::{self, Buckets, Counts, Scrape};
+use gateway_telemetry::Counts as Exported;
+use telemetry::metrics::{Buckets, Counts, Scrape};
 
 use crate::demand::{self, Demanded};
 
@@ -17,25 +18,31 @@ use super::{
 };
 
 impl Metrics {
-    /// Everything counted so far, and what the process uses now.
-    pub(crate) fn text(&self, caches: Caches, connections: &Arc<ConnectionTable>) -> String {
+    /// Everything counted so far.
+    pub(super) fn counts(
+        &self,
+        caches: Caches,
+        (connections, exported): (&Arc<ConnectionTable>, &Arc<Exported>),
+    ) -> (Arc<Snapshot>, Arc<ConnectionTable>) {
         // A copy of the list, so that no lock is held while the text is written.
         let shards = lock(&self.shards).clone();
         let snapshot = Arc::new(Snapshot {
             shards,
             caches,
             planning: self.planning(),
+            exported: Arc::clone(exported),
         });
-        metrics::text(Arc::new((snapshot, Arc::clone(connections))))
+        (snapshot, Arc::clone(connections))
     }
 }
 
 /// The counts that one scrape writes.
 #[derive(Debug)]
-struct Snapshot {
+pub(super) struct Snapshot {
     shards: Vec<Arc<Shard>>,
     caches: Caches,
     planning: Arc<Planning>,
+    exported: Arc<Exported>,
 }
 
 impl Counts for Snapshot {
@@ -45,6 +52,7 @@ impl Counts for Snapshot {
         self.coprocessors(scrape)?;
         self.clients(scrape)?;
         caches(scrape, &self.caches)?;
+        exported(scrape, &self.exported)?;
         planning(scrape, &self.planning, self.caches.plans.queued)
     }
 }
@@ -326,6 +334,33 @@ fn list(scrape: &mut Scrape<'_>, listed: Listed) -> Result {
     let help = "Texts that were refused for it";
     let name = "apollo_router_operations_persisted_queries_rejected";
     scrape.counter(name, help, rejected)
+}
+
+/// What became of spans and metrics for collectors. Where there are none, nothing is said of it.
+fn exported(scrape: &mut Scrape<'_>, counts: &Exported) -> Result {
+    let spans = Exported::of(&counts.exported);
+    let lost = [
+        ("otlp-tracing", "channel full", &counts.overflown),
+        ("otlp-tracing", "export failed", &counts.failed),
+        ("otlp-metrics", "export failed", &counts.failed_metrics),
+    ];
+    let lost = lost.map(|(name, error, counter)| {
+        let labels = [("name", name), ("error", error)];
+        (labels, Exported::of(counter))
+    });
+    if spans > 0 {
+        let help = "Spans that the collector took";
+        scrape.counter("gateway_telemetry_spans_exported", help, spans)?;
+    }
+    let lost: Vec<_> = lost.into_iter().filter(|(_, count)| *count > 0).collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    scrape.counters(
+        "apollo_router_telemetry_batch_processor_errors",
+        "Spans, and pushes of metrics, that were dropped: no room for them, or not taken",
+        lost.iter().map(|(labels, count)| (&labels[..], *count)),
+    )
 }
 
 fn planning(scrape: &mut Scrape<'_>, planning: &Planning, queued: u64) -> Result {

@@ -1,7 +1,7 @@
 //! Where a call goes: an address, checked once, with what every request to it
 //! repeats already rendered.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -241,6 +241,22 @@ impl Endpoint {
     /// How connections to it are kept.
     pub fn policy(&self) -> &Policy {
         &self.0.policy
+    }
+
+    /// The socket that it is reached through, where that is not TCP.
+    pub fn socket(&self) -> Option<&Path> {
+        match &self.0.transport {
+            Transport::Unix { socket } => Some(socket),
+            Transport::Tcp { .. } | Transport::Tls { .. } => None,
+        }
+    }
+
+    /// The port; 0 behind a Unix socket.
+    pub fn port(&self) -> u16 {
+        match self.0.transport {
+            Transport::Tcp { port, .. } | Transport::Tls { port, .. } => port,
+            Transport::Unix { .. } => 0,
+        }
     }
 
     pub(crate) fn transport(&self) -> &Transport {
