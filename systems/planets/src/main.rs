@@ -1,9 +1,10 @@
 //! The origin of the router labs: two federation subgraphs that count what they saw.
 //!
 //! One process, one port: `/locations` and `/reviews` are the subgraphs, `/seen` reports what they
-//! were asked. The data never change, so an answer that was computed once stays right.
+//! were asked. For labs about telemetry it is a collector as well, `/collected` reports what came. The data never change, so an answer that was computed once stays right.
 
 mod answer;
+mod collected;
 mod config;
 mod locations;
 mod reviews;
