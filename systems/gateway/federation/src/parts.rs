@@ -10,6 +10,8 @@
 mod composer;
 mod gate;
 mod groups;
+mod new_fields;
+mod text;
 
 use std::pin::pin;
 use std::task::Poll;

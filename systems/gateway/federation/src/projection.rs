@@ -25,7 +25,7 @@ use crate::variables::Declared;
 const COMPILED_MAX: usize = 200_000;
 
 /// A conjunction of conditions, and where it stands.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Clause {
     /// Each variable must have the given truth.
     pub(crate) conditions: Vec<(usize, bool)>,
