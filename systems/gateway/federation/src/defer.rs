@@ -13,6 +13,7 @@ use graphql_tools::parser::query::{
 };
 
 use crate::limits::{QueryDocument, Set, selection_set};
+use crate::schema::{Schema, inner_name};
 use crate::variables::Declared;
 
 /// Groups of one operation. Fragments beyond them are not deferred: they belong to what is around
@@ -76,9 +77,7 @@ impl Groups {
         };
         let condition = match argument("if") {
             Some(Literal::Boolean(false)) => return None,
-            Some(Literal::Variable(name)) => {
-                Some(declared.iter().position(|it| it.name == *name)?)
-            }
+            Some(Literal::Variable(name)) => Some(declared.iter().position(|it| it.name == *name)?),
             _ => None,
         };
         if self.0.len() >= GROUPS_MAX {
@@ -113,9 +112,12 @@ fn defer_of<'d>(
 }
 
 /// The operation with the fragments of these groups alone, and none of them deferred.
+///
+/// Where a fragment that is left out is for some types of objects, the type is asked for: it says
+/// which objects the fragment will be of.
 pub(crate) fn restricted(
-    document: &QueryDocument,
-    operation: &OperationDefinition<'static, String>,
+    (schema, root): (&Schema, &str),
+    (document, operation): (&QueryDocument, &OperationDefinition<'static, String>),
     groups: &Groups,
     keeps: &dyn Fn(usize) -> bool,
 ) -> QueryDocument {
@@ -127,10 +129,11 @@ pub(crate) fn restricted(
         fragments: fragments
             .map(|it| (it.0, (&it.1.type_condition, &it.1.selection_set)))
             .collect(),
+        schema,
         groups,
         keeps,
     };
-    let set = restriction.set(selection_set(operation), 0);
+    let set = restriction.set(root, selection_set(operation), 0);
     let mut operation = operation.clone();
     match &mut operation {
         OperationDefinition::SelectionSet(it) => *it = set,
@@ -147,21 +150,22 @@ type Condition = graphql_tools::parser::query::TypeCondition<'static, String>;
 
 struct Restriction<'a> {
     fragments: HashMap<&'a str, (&'a Condition, &'a Set)>,
+    schema: &'a Schema,
     groups: &'a Groups,
     keeps: &'a dyn Fn(usize) -> bool,
 }
 
 impl Restriction<'_> {
-    fn set(&self, set: &Set, group: usize) -> Set {
+    fn set(&self, parent: &str, set: &Set, group: usize) -> Set {
         let items = set.items.iter().filter_map(|item| match item {
-            Selection::Field(field) => Some(Selection::Field(self.field(field, group))),
+            Selection::Field(field) => Some(Selection::Field(self.field(parent, field, group))),
             Selection::InlineFragment(inline) => {
                 let inner = (inline.type_condition.as_ref(), &inline.selection_set);
-                self.fragment(inner, &inline.directives, group)
+                self.fragment(parent, inner, (&inline.directives, group))
             }
             Selection::FragmentSpread(spread) => {
                 let (condition, set) = self.fragments.get(spread.fragment_name.as_str())?;
-                self.fragment((Some(condition), set), &spread.directives, group)
+                self.fragment(parent, (Some(condition), set), (&spread.directives, group))
             }
         });
         Set {
@@ -170,21 +174,19 @@ impl Restriction<'_> {
         }
     }
 
-    fn field(&self, field: &Field<'static, String>, group: usize) -> Field<'static, String> {
-        let mut below = self.set(&field.selection_set, group);
-        if below.items.is_empty() && !field.selection_set.items.is_empty() {
+    fn field(
+        &self,
+        parent: &str,
+        field: &Field<'static, String>,
+        group: usize,
+    ) -> Field<'static, String> {
+        let named = self.schema.named(parent);
+        let definition = named.and_then(|it| it.field(&field.name));
+        let below = definition.map_or("", |it| inner_name(&it.field_type));
+        let mut set = self.set(below, &field.selection_set, group);
+        if set.items.is_empty() && !field.selection_set.items.is_empty() {
             // Its object is there all the same.
-            below.items.push(Selection::Field(Field {
-                position: field.position,
-                alias: None,
-                name: "__typename".to_owned(),
-                arguments: Vec::new(),
-                directives: Vec::new(),
-                selection_set: Set {
-                    span: field.selection_set.span,
-                    items: Vec::new(),
-                },
-            }));
+            set.items.push(typename());
         }
         Field {
             position: field.position,
@@ -192,22 +194,23 @@ impl Restriction<'_> {
             name: field.name.clone(),
             arguments: field.arguments.clone(),
             directives: field.directives.clone(),
-            selection_set: below,
+            selection_set: set,
         }
     }
 
     fn fragment(
         &self,
+        parent: &str,
         (condition, set): (Option<&Condition>, &Set),
-        directives: &[Directive<'static, String>],
-        outer: usize,
+        (directives, outer): (&[Directive<'static, String>], usize),
     ) -> Option<Selection<'static, String>> {
         let deferred = defer_of(directives).and_then(|it| self.groups.find(outer, it.position));
         let group = deferred.unwrap_or(outer);
         if !(self.keeps)(group) {
-            return None;
+            return self.narrows(parent, condition, set).then(typename);
         }
-        let inner = self.set(set, group);
+        let inside = condition.map_or(parent, |Condition::On(name)| name);
+        let inner = self.set(inside, set, group);
         let directives = directives.iter().filter(|it| it.name != "defer");
         (!inner.items.is_empty()).then(|| {
             Selection::InlineFragment(InlineFragment {
@@ -218,5 +221,35 @@ impl Restriction<'_> {
             })
         })
     }
+
+    /// Whether a fragment is, as a whole or in part, for some types of objects only.
+    fn narrows(&self, parent: &str, condition: Option<&Condition>, set: &Set) -> bool {
+        let inside = condition.map_or(parent, |Condition::On(name)| name);
+        !self.schema.is_subtype(parent, inside)
+            || set.items.iter().any(|item| match item {
+                Selection::Field(_) => false,
+                Selection::InlineFragment(inline) => {
+                    let condition = inline.type_condition.as_ref();
+                    self.narrows(inside, condition, &inline.selection_set)
+                }
+                Selection::FragmentSpread(spread) => self
+                    .fragments
+                    .get(spread.fragment_name.as_str())
+                    .is_some_and(|(condition, set)| self.narrows(inside, Some(condition), set)),
+            })
+    }
 }
 
+fn typename() -> Selection<'static, String> {
+    Selection::Field(Field {
+        position: Pos::default(),
+        alias: None,
+        name: "__typename".to_owned(),
+        arguments: Vec::new(),
+        directives: Vec::new(),
+        selection_set: Set {
+            span: Default::default(),
+            items: Vec::new(),
+        },
+    })
+}

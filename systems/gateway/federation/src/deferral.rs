@@ -88,7 +88,11 @@ impl Deferring<'_> {
         };
         let all: Vec<usize> = (0..trials.plan.fetches.len()).collect();
         let first = self.needed(root, &mut trials, claim, (&all, &[]), &|group| group == 0)?;
-        let others: Vec<usize> = all.iter().copied().filter(|it| !first.contains(it)).collect();
+        let others: Vec<usize> = all
+            .iter()
+            .copied()
+            .filter(|it| !first.contains(it))
+            .collect();
         if others.is_empty() {
             return None;
         }
@@ -114,7 +118,10 @@ impl Deferring<'_> {
         let mut fetches = trials.plan.fetches.iter();
         let nothing_is_replaced =
             fetches.all(|it| it.replaced.is_empty()) && replaced.iter().all(Vec::is_empty);
-        let defers = self.groups.numbers().any(|it| !deferral.is_idle(self.groups, it));
+        let defers = self
+            .groups
+            .numbers()
+            .any(|it| !deferral.is_idle(self.groups, it));
         (nothing_is_replaced && defers).then_some(deferral)
     }
 
@@ -128,7 +135,9 @@ impl Deferring<'_> {
         (open, known): (&[usize], &[usize]),
         keeps: &dyn Fn(usize) -> bool,
     ) -> Option<Vec<usize>> {
-        let document = restricted(self.document, self.operation, self.groups, keeps);
+        let asked = (self.document, self.operation);
+        let from = (claim.schema, claim.root_type);
+        let document = restricted(from, asked, self.groups, keeps);
         let state = &self.supergraph.planner.supergraph;
         let mut normalized = normalize_operation(state, &document, self.name).ok()?;
         drop_own_fields(&mut normalized.operation.selection_set);

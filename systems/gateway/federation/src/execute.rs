@@ -283,12 +283,10 @@ impl Prepared {
 
 /// Whether an error of a subgraph lies on the way to a place, or below it.
 pub(crate) fn explains(path: &[PathSegment], violation: &GraphqlError) -> bool {
-    path.iter()
-        .zip(&violation.path)
-        .all(|(theirs, ours)| {
-            // `fetch_path` writes `@` for a list, which stands for any of its items.
-            theirs == ours || matches!(theirs, PathSegment::Key(key) if key == "@")
-        })
+    path.iter().zip(&violation.path).all(|(theirs, ours)| {
+        // `fetch_path` writes `@` for a list, which stands for any of its items.
+        theirs == ours || matches!(theirs, PathSegment::Key(key) if key == "@")
+    })
 }
 
 /// An execution under way.

@@ -324,9 +324,7 @@ fn prove(
 }
 
 /// The operation of a document that has one.
-fn only_operation(
-    document: &QueryDocument,
-) -> Option<&OperationDefinition<'static, String>> {
+fn only_operation(document: &QueryDocument) -> Option<&OperationDefinition<'static, String>> {
     let mut operations = document.definitions.iter().filter_map(|it| match it {
         Definition::Operation(operation) => Some(operation),
         Definition::Fragment(_) => None,

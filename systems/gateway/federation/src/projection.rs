@@ -19,6 +19,7 @@ use crate::authorization::DENIED;
 use crate::defer::Groups;
 use crate::limits::{Set, TooMuch};
 use crate::schema::{Named, Schema, TypeText};
+use crate::unserved::has_defer;
 use crate::variables::Declared;
 
 /// Members compiled for one operation, above which it is refused.
@@ -150,6 +151,7 @@ pub(crate) fn compile(
         fragments,
         declared,
         compiled: 0,
+        defers: has_defer(set) || fragments.values().any(|it| has_defer(&it.selection_set)),
         // The root fields of a mutation are carried out one after the other, deferred or not.
         undeferred: (schema.mutation_root() == Some(root_type)).then(|| root_type.to_owned()),
         members: HashMap::new(),
@@ -205,6 +207,8 @@ struct Compiler<'a> {
     fragments: &'a Fragments<'a>,
     declared: &'a [Declared],
     compiled: usize,
+    /// Whether something is deferred: then each member has a condition, which says what delivers it.
+    defers: bool,
     /// The type whose own fields are never deferred.
     undeferred: Option<String>,
     members: HashMap<Key, usize>,
@@ -244,7 +248,13 @@ impl<'a> Compiler<'a> {
         Ok(index)
     }
 
-    fn collect(&mut self, parent: &str, set: &'a Set, outer: &Clause, collection: &mut Collection<'a>) {
+    fn collect(
+        &mut self,
+        parent: &str,
+        set: &'a Set,
+        outer: &Clause,
+        collection: &mut Collection<'a>,
+    ) {
         for selection in &set.items {
             let directives = match selection {
                 Selection::Field(field) => &field.directives,
@@ -413,8 +423,7 @@ impl<'a> Compiler<'a> {
 
     fn presence(&mut self, clauses: Vec<Clause>) -> Option<usize> {
         // A clause without conditions always holds, and with it the whole alternative.
-        let is_first = |clause: &Clause| clause.group == 0;
-        if clauses.iter().any(|it| it.conditions.is_empty()) && clauses.iter().all(is_first) {
+        if !self.defers && clauses.iter().any(|it| it.conditions.is_empty()) {
             return None;
         }
         let known = self.out.presences.iter().position(|it| *it == clauses);

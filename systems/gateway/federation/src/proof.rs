@@ -124,11 +124,7 @@ impl Claim<'_> {
         Ok(is_whole.then_some(replaced))
     }
 
-    fn tried(
-        &self,
-        plan: &Plan,
-        documents: &[Document],
-    ) -> Result<(Vec<Vec<Vec<u8>>>, bool), Gap> {
+    fn tried(&self, plan: &Plan, documents: &[Document]) -> Result<(Vec<Vec<Vec<u8>>>, bool), Gap> {
         let mut replaced = vec![Vec::new(); plan.fetches.len()];
         for (fetch, document) in plan.fetches.iter().zip(documents) {
             shapes::check(self, fetch.subgraph, document)?;

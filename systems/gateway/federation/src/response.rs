@@ -468,7 +468,12 @@ pub(crate) enum Type {
     Unknown,
 }
 
-pub(crate) fn type_of(checked: &Checked, store: &Store, selection: usize, object: ObjectId) -> Type {
+pub(crate) fn type_of(
+    checked: &Checked,
+    store: &Store,
+    selection: usize,
+    object: ObjectId,
+) -> Type {
     let Some(per_type) = checked.projection.selections.get(selection) else {
         return Type::Unknown;
     };

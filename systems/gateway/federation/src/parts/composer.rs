@@ -99,9 +99,7 @@ impl<'a> Composer<'a> {
     }
 
     fn has_data(&self, part: usize, gate: &Gate) -> bool {
-        self.requests(part)
-            .iter()
-            .all(|it| gate.has_passed(&[*it]))
+        self.requests(part).iter().all(|it| gate.has_passed(&[*it]))
     }
 
     fn requests(&self, part: usize) -> Vec<usize> {
@@ -187,7 +185,10 @@ impl<'a> Composer<'a> {
             if written.crowded.is_empty() {
                 break written;
             }
-            written.crowded.iter().for_each(|it| self.delivery.join(*it));
+            written
+                .crowded
+                .iter()
+                .for_each(|it| self.delivery.join(*it));
         };
         if written.is_too_large {
             let most = self.prepared.bounds.response_bytes;

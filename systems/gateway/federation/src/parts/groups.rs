@@ -110,7 +110,7 @@ impl<'a> Delivery<'a> {
 
     /// The groups that deliver a member.
     pub(super) fn delivers(&self, member: &Member) -> Bits {
-        member.presence.map_or(bit(0), |index| self.presences[index])
+        member.presence.map_or(0, |index| self.presences[index])
     }
 
     /// The members of a part: all of it, but what one of `sent` has delivered.

@@ -67,13 +67,7 @@ impl<'a> NewFields<'a> {
         (!search.is_over).then_some(search.targets)
     }
 
-    fn object(
-        &self,
-        index: usize,
-        object: ObjectId,
-        search: &mut Search<'a>,
-        places: &mut Places,
-    ) {
+    fn object(&self, index: usize, object: ObjectId, search: &mut Search<'a>, places: &mut Places) {
         let members = &self.checked.projection.members[index];
         let is_new = |member: &Member| member.presence.is_some_and(|it| self.new[it]);
         let is_target = members.iter().any(is_new);
