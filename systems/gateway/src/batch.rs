@@ -203,6 +203,7 @@ impl List {
             status: self.status.unwrap_or(StatusCode::OK),
             headers: self.headers,
             body: self.body.into(),
+            part: None,
         }
     }
 }

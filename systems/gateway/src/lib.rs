@@ -24,6 +24,7 @@ mod compression;
 mod connections;
 mod cors;
 mod csrf;
+mod deferred;
 mod demand;
 mod engine;
 mod environment;

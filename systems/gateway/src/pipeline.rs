@@ -23,8 +23,9 @@ use http::{Method, StatusCode};
 use crate::apq;
 use crate::authorization;
 use crate::batch;
+use crate::deferred;
 use crate::engine::{Engine, Operation, Outcome};
-use crate::parts::Rest;
+use crate::parts::{Multipart, Rest};
 use crate::planning::{Allowed, NotPlanned, Order};
 use crate::progressive_override;
 use crate::reply::{self, JSON, Refusal as Refused, Reply};
@@ -53,6 +54,14 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
+    /// Whether more follows a reply. A stage that answers something else in its place ends it.
+    fn goes_on(&mut self, reply: &Reply) -> bool {
+        if reply.part.is_none() || reply.status != StatusCode::OK {
+            self.rest = None;
+        }
+        self.rest.is_some()
+    }
+
     /// Adds what is known of one operation of several.
     pub(crate) fn add(&mut self, one: Summary) {
         self.error_count += one.error_count;
@@ -88,8 +97,12 @@ pub(crate) async fn serve(
             Box::pin(batch::answer(serving, &exchange, request, operations)).await
         }
     };
+    if summary.goes_on(&reply) {
+        reply.body = Multipart::first(&reply.body);
+    }
     if let Some(service) = &extensions.router {
         service.response(&exchange, &mut reply).await;
+        summary.goes_on(&reply);
     }
     reply
 }
@@ -496,6 +509,14 @@ async fn execute(
     summary: &mut Summary,
 ) -> Reply {
     match (operation, &serving.generation.engine) {
+        (Operation::Federated(prepared), Engine::Federated { .. })
+            if summary.parts_until.is_some()
+                && prepared.defers(&variables)
+                && let Some(format) = deferred::format(&exchange.client.headers) =>
+        {
+            let plan = (prepared, variables);
+            Box::pin(deferred::execute(serving, exchange, plan, (media, format), summary)).await
+        }
         (Operation::Federated(prepared), Engine::Federated { policies, .. }) => {
             let subgraphs = Subgraphs::new(serving, exchange);
             let executed = prepared.execute(&variables, &subgraphs, policies).await;

@@ -33,6 +33,7 @@ pub(crate) fn with_body(
         status,
         headers,
         body: body.into(),
+        part: None,
     }
 }
 

@@ -171,7 +171,7 @@ impl CoprocessorStage {
         let answer = Answer::read(answer, self.kind)?;
         if let Some(text) = answer.body {
             // The body first, because it is what may be refused; nothing is changed before.
-            let body = self.response_body(text, &response.body)?;
+            let body = self.response_body(text, (&response.body, response.part.is_some()))?;
             response.body = body;
         }
         match answer.control {
@@ -262,7 +262,7 @@ impl CoprocessorStage {
     fn response_body(
         &self,
         text: &serde_json::value::RawValue,
-        original: &Bytes,
+        (original, is_part): (&Bytes, bool),
     ) -> Result<Bytes, CoprocessorError> {
         if self.kind.is_router() {
             return answer::text_body(text);
@@ -274,7 +274,7 @@ impl CoprocessorStage {
         };
         // Read only when a part of the old body is needed.
         let before = || ResponseParts::read(original).unwrap_or_default();
-        let merged = match self.stage.body {
+        let mut merged = match self.stage.body {
             BodyParts::Selected {
                 data,
                 errors,
@@ -300,6 +300,9 @@ impl CoprocessorStage {
             }
             _ => parts,
         };
+        if is_part {
+            merged.keep_part(&before());
+        }
         if self.validates
             && let Err(reason) = merged.check()
             // What was not a response before need not become one.

@@ -189,6 +189,7 @@ fn with_cookies_only(reply: Reply) -> Response {
         status: reply.status,
         headers,
         body: reply.body,
+        part: None,
     }
 }
 
@@ -200,6 +201,7 @@ fn for_stages(reply: Reply) -> Response {
         status: reply.status,
         headers,
         body: reply.body,
+        part: None,
     }
 }
 

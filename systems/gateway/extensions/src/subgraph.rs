@@ -433,6 +433,7 @@ impl Subgraph {
             status: outcome.status.unwrap_or(StatusCode::OK),
             headers,
             body: outcome.body,
+            part: None,
         }
     }
 }

@@ -191,7 +191,7 @@ impl Prepared {
     }
 
     /// The response up to the end of `data`, and what the schema did not allow.
-    async fn write_data<F: Fetch>(
+    pub(crate) async fn write_data<F: Fetch>(
         &self,
         variables: &Variables,
         fetch: &F,

@@ -72,7 +72,7 @@ pub use fetch::{Fetch, OperationKind, SubgraphAnswer, SubgraphRequest};
 pub use limits::Limits;
 pub use operations::{Asked, OperationOptions, Operations, Refusal};
 pub use override_labels::{OverrideLabels, Overrides};
-pub use parts::{PartsFormat, Piece};
+pub use parts::{Open, PartsFormat, Piece};
 pub use policy::{ErrorPolicies, ErrorPolicy, ExtensionFilter};
 pub use prepared::Prepared;
 pub use schema::{Schema, type_name};

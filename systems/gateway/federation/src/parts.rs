@@ -20,6 +20,7 @@ use bytes::Bytes;
 use futures_util::future::{join, join_all};
 
 use crate::deferral::{Deferral, fetches};
+use crate::error::GraphqlError;
 use crate::execute::{Run, State};
 use crate::fetch::Fetch;
 use crate::plan::Step;
@@ -29,6 +30,7 @@ use crate::variables::Variables;
 use composer::Composer;
 use gate::Gate;
 use groups::Delivery;
+use text::Instance;
 
 /// How parts say where they belong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +52,31 @@ pub struct Piece {
     pub is_cut: bool,
     /// Whether there are more.
     pub has_next: bool,
+    /// What is still to come behind it.
+    pub open: Open,
+    /// With the last part, the whole response, where costs are estimated.
+    pub whole: Option<Bytes>,
+}
+
+/// What was announced and has not come.
+#[derive(Debug, Clone, Default)]
+pub struct Open(Vec<Instance>);
+
+impl Open {
+    /// The last part of an answer that has to end before its time: nothing comes of what is open, for
+    /// this reason.
+    #[must_use]
+    pub fn end(&self, format: PartsFormat, reason: &GraphqlError) -> Bytes {
+        let mut instances = self.0.clone();
+        for instance in &mut instances {
+            instance.errors.push(reason.clone());
+        }
+        let text = match format {
+            PartsFormat::Path => text::by_path(&instances, false),
+            PartsFormat::Pending => text::by_id(&instances, b"[]", false),
+        };
+        text.into()
+    }
 }
 
 impl Prepared {
@@ -105,8 +132,14 @@ impl Prepared {
             let mut state = run.state.replace(State::new(0));
             let piece = composer.compose(&mut state, &parts.gate, fetch).await;
             run.state.replace(state);
-            if let Some(piece) = piece {
+            if let Some(mut piece) = piece {
                 let has_next = piece.has_next;
+                if !has_next && self.cost.is_some() {
+                    let mut state = run.state.replace(State::new(0));
+                    let (mut whole, _) = self.write_data(variables, fetch, &mut state).await;
+                    whole.push(b'}');
+                    piece.whole = Some(whole.into());
+                }
                 give(piece);
                 if !has_next {
                     return;

@@ -12,6 +12,7 @@ mod authorization;
 mod batching;
 mod client;
 mod connections;
+mod deferred;
 mod demand_control;
 mod deploy;
 mod endpoint;

@@ -8,7 +8,7 @@ use super::gate::Gate;
 use super::groups::{Bits, Delivery, bit};
 use super::new_fields::{NewFields, Target};
 use super::text::{self, Instance};
-use super::{PartsFormat, Piece};
+use super::{Open, PartsFormat, Piece};
 use crate::bounds::Excess;
 use crate::deferral::fetches;
 use crate::error::{GraphqlError, PathSegment};
@@ -151,6 +151,8 @@ impl<'a> Composer<'a> {
             error_count,
             is_cut: batch.is_cut,
             has_next,
+            open: self.open(),
+            whole: None,
         })
     }
 
@@ -219,6 +221,8 @@ impl<'a> Composer<'a> {
             error_count: errors.len(),
             is_cut,
             has_next,
+            open: self.open(),
+            whole: None,
         })
     }
 
@@ -356,6 +360,14 @@ impl<'a> Composer<'a> {
             places,
             crowded,
         }
+    }
+
+    fn open(&self) -> Open {
+        let places = self.places.iter().map(|(id, place)| {
+            let label = self.delivery.label(place.group);
+            Instance::new(*id, place, label)
+        });
+        Open(places.collect())
     }
 
     fn keep(&mut self, part: usize, members: Vec<bool>) {

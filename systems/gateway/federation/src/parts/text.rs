@@ -4,6 +4,7 @@ use crate::error::{GraphqlError, PathSegment, write_errors};
 use crate::response::Place;
 
 /// A part at one place.
+#[derive(Debug, Clone)]
 pub(super) struct Instance {
     id: usize,
     pub(super) path: Vec<PathSegment>,
