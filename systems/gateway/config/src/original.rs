@@ -23,8 +23,6 @@ pub(crate) enum On {
     Filled,
     /// When its `enabled` is true; left out means false.
     Enabled,
-    /// Unless its `enabled` is false.
-    UnlessDisabled,
 }
 
 /// A key without code behind it, and everything below it.
@@ -57,6 +55,9 @@ const NO_MAINTENANCE: &str = "nothing is searched for in Redis to be deleted";
 const NO_LONGER: &str = "an answer is kept no longer for being asked for";
 const OWN_METRICS: &str = "metrics are those of the README";
 const RESOLVER: &str = "the system's resolver decides";
+
+const OWN_SUBSCRIPTION: &str =
+    "each subscription of a client is one at the subgraph, with the headers of that client";
 
 /// The first that fits counts.
 pub(crate) const UNSERVED: &[Unserved] = &[
@@ -97,15 +98,20 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "there are no plugins in WebAssembly, and what they check or change would be missing: move them to a script (`rhai`) or to a coprocessor",
     ),
     // What clients ask for.
-    refused(
-        "subscription",
-        On::UnlessDisabled,
-        "subscriptions are not served, and every one would fail: set `subscription.enabled: false`",
+    idle("subscription/deduplication", OWN_SUBSCRIPTION),
+    idle("subscription/enable_deduplication", OWN_SUBSCRIPTION),
+    idle(
+        "subscription/max_reconnect_attempts",
+        "a subscription ends with its connection, and its client subscribes again",
+    ),
+    idle(
+        "subscription/reconnect_delay",
+        "a subscription ends with its connection, and its client subscribes again",
     ),
     refused(
         "events",
         On::Filled,
-        "subscriptions are not served: remove it",
+        "events of brokers are not read: remove it, and let a subgraph send them",
     ),
     refused(
         "preview_file_uploads",
@@ -443,6 +449,10 @@ pub(crate) const MOVED: &[(&str, &str)] = &[
     ("preview_demand_control", "demand_control"),
     ("preview_response_cache", "response_cache"),
     ("preview_entity_cache", "response_cache"),
+    (
+        "subscription/mode/preview_callback",
+        "subscription/mode/callback",
+    ),
 ];
 
 /// The first entry that a path fits.

@@ -18,6 +18,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::graphql_text::{GraphqlName, StoredText, TypeDefinitions, TypeReference};
 use crate::session_variables::SessionName;
+use crate::subscription::HeartbeatInterval;
 
 mod address;
 mod amount;
@@ -149,6 +150,7 @@ pub(crate) fn check(form: &str, text: &str) -> Option<Result<(), String>> {
         StoredText::NAME => with::<StoredText>(text),
         ClaimPath::NAME => with::<ClaimPath>(text),
         SessionName::NAME => with::<SessionName>(text),
+        HeartbeatInterval::NAME => with::<HeartbeatInterval>(text),
         _ => None,
     }
 }
