@@ -5,6 +5,7 @@
 //! configured is `None` and costs one comparison.
 
 use std::rc::Rc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use gateway_extensions::{
@@ -23,6 +24,7 @@ use crate::apq;
 use crate::authorization;
 use crate::batch;
 use crate::engine::{Engine, Operation, Outcome};
+use crate::parts::Rest;
 use crate::planning::{Allowed, NotPlanned, Order};
 use crate::progressive_override;
 use crate::reply::{self, JSON, Refusal as Refused, Reply};
@@ -44,6 +46,10 @@ pub(crate) struct Summary {
     pub(crate) error_count: usize,
     /// Whether something is missing because of `limits`.
     pub(crate) is_cut: bool,
+    /// Until when the answer may go on, where it may come in parts.
+    pub(crate) parts_until: Option<Instant>,
+    /// What of the answer follows its first part, which is the reply.
+    pub(crate) rest: Option<Rest>,
 }
 
 impl Summary {
@@ -57,7 +63,11 @@ impl Summary {
 }
 
 /// Takes a request with its whole body through all stages.
-pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut Summary) -> Reply {
+pub(crate) async fn serve(
+    serving: &Rc<Serving>,
+    mut request: Request,
+    summary: &mut Summary,
+) -> Reply {
     let extensions = &serving.extensions;
     let mut exchange = Exchange::default();
     progressive_override::announce(serving, &exchange);
@@ -86,7 +96,7 @@ pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut
 
 /// Takes one GraphQL request through the stages behind the router.
 pub(crate) async fn answer(
-    serving: &Serving,
+    serving: &Rc<Serving>,
     exchange: &mut Exchange,
     request: Request,
     summary: &mut Summary,
@@ -479,7 +489,7 @@ fn refused(serving: &Serving, media: Media, refusal: &Refusal) -> Reply {
 
 /// Carries the plan out; the stages of the subgraphs are in here.
 async fn execute(
-    serving: &Serving,
+    serving: &Rc<Serving>,
     exchange: &Exchange,
     (operation, variables): Plan,
     media: Media,

@@ -1,6 +1,8 @@
 //! Stored operations as REST: a request becomes a GraphQL request, passes all stages, and the
 //! answer's GraphQL envelope is removed.
 
+use std::rc::Rc;
+
 use gateway_extensions::Request;
 use gateway_remote::{RestAnswer, RestError, RestRequest, unwrap_response};
 use http::header::{self, HeaderMap, HeaderValue};
@@ -27,7 +29,11 @@ pub(crate) fn early(serving: &Serving, method: &Method, headers: &HeaderMap) -> 
 }
 
 /// Answers a request below `/api/rest/`.
-pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut Summary) -> Reply {
+pub(crate) async fn serve(
+    serving: &Rc<Serving>,
+    mut request: Request,
+    summary: &mut Summary,
+) -> Reply {
     let Some(endpoints) = &serving.generation.rest else {
         return reply::empty(StatusCode::NOT_FOUND);
     };
