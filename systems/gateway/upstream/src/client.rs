@@ -245,6 +245,17 @@ impl Client {
         })
     }
 
+    /// A connection that only HTTP/1.1 is spoken over, for protocols that begin with it. It belongs to
+    /// the caller and is never reused.
+    pub(crate) async fn connect_http1(&self, endpoint: &Endpoint) -> Result<Stream, SendError> {
+        Tally::add(&self.0.tally.connects);
+        let policy = Policy {
+            http2: Http2::Disable,
+            ..endpoint.policy().clone()
+        };
+        Stream::connect(endpoint, || self.tls(&policy)).await
+    }
+
     fn tls(&self, policy: &Policy) -> TlsConnector {
         let http2 = policy.http2;
         if let Some(trust) = &policy.trust {

@@ -22,6 +22,7 @@ mod http2;
 mod pool;
 mod reply;
 mod tls;
+mod websocket;
 
 pub use client::{Call, Client, ClientSettings};
 pub use counters::Counters;
@@ -29,3 +30,4 @@ pub use endpoint::{Endpoint, EndpointError, Http2, Policy};
 pub use error::SendError;
 pub use reply::Reply;
 pub use tls::{Trust, TrustError};
+pub use websocket::{Received, Upgrade, WebSocket, WebSocketError};
