@@ -1,7 +1,9 @@
 //! The client of one worker.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::num::NonZeroUsize;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,11 +14,12 @@ use rustls::RootCertStore;
 use tokio_rustls::TlsConnector;
 
 use crate::connection::Stream;
-use crate::counters::{Counters, Tally};
+use crate::counters::{Counters, Tally, Traffic};
 use crate::endpoint::{Endpoint, Http2, Policy};
 use crate::error::SendError;
 use crate::http1::{self, Broken};
 use crate::http2;
+use crate::places::{Place, Places};
 use crate::pool::Pool;
 use crate::reply::Reply;
 use crate::tls;
@@ -30,6 +33,36 @@ pub struct ClientSettings {
     pub idle_per_origin_max: usize,
     /// Authorities to trust instead of those of the operating system.
     pub roots: Option<RootCertStore>,
+    /// How many connections there may be.
+    pub connections: ConnectionLimits,
+    /// Workers that share these limits, each of which gets its part.
+    pub workers: NonZeroUsize,
+    /// Where the clients of all workers count.
+    pub traffic: Arc<Traffic>,
+}
+
+/// How many connections the clients of all workers may have open, and how many calls may wait for one.
+///
+/// Each worker has an equal part, at least one. Idle connections count. A connection of HTTP/2 carries
+/// many calls; what is counted then is the call for which it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// To all origins.
+    pub total: usize,
+    /// To one origin, unless its endpoint says otherwise.
+    pub per_origin: usize,
+    /// Calls that wait; more fail at once.
+    pub waiting: usize,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self {
+            total: 1024,
+            per_origin: 512,
+            waiting: 1024,
+        }
+    }
 }
 
 impl Default for ClientSettings {
@@ -38,6 +71,9 @@ impl Default for ClientSettings {
             reply_bytes_max: 64 * 1024 * 1024,
             idle_per_origin_max: 512,
             roots: None,
+            connections: ConnectionLimits::default(),
+            workers: NonZeroUsize::MIN,
+            traffic: Arc::default(),
         }
     }
 }
@@ -72,7 +108,11 @@ pub struct Client(Rc<Inner>);
 
 struct Inner {
     settings: ClientSettings,
+    limits: Cell<ConnectionLimits>,
     pool: RefCell<Pool>,
+    /// For exchanges with all origins together.
+    places: Rc<Places>,
+    waiting: Cell<usize>,
     tally: Tally,
     roots: OnceCell<RootCertStore>,
     tls: [OnceCell<TlsConnector>; 3],
@@ -93,7 +133,10 @@ impl Client {
     /// A client without connections.
     pub fn new(settings: ClientSettings) -> Self {
         Self(Rc::new(Inner {
+            limits: Cell::new(settings.connections),
             settings,
+            places: Rc::default(),
+            waiting: Cell::new(0),
             pool: RefCell::default(),
             tally: Tally::default(),
             roots: OnceCell::new(),
@@ -130,15 +173,32 @@ impl Client {
         self.0.pool.borrow_mut().sweep();
     }
 
+    /// Calls count against other limits from now on. Connections that are open stay.
+    pub fn set_limits(&self, limits: ConnectionLimits) {
+        self.0.limits.set(limits);
+    }
+
     /// At most two: a second one on a new connection when the first met a
     /// connection that the other side had closed meanwhile.
     async fn attempts(&self, endpoint: &Endpoint, call: &Call<'_>) -> Result<Reply, SendError> {
-        // A reused connection may have been closed meanwhile, which only its use shows.
-        let connection = match self.idle_connection(endpoint) {
-            Some(connection) => connection,
-            // Boxed, as below: the future of a TLS handshake is larger than all the rest, and every
-            // call would make room for it.
-            None => Box::pin(self.new_connection(endpoint)).await?,
+        // A connection of HTTP/2 is shared, so it needs no place.
+        let (_place, connection) = match self.shared_connection(endpoint) {
+            Some(connection) => (None, connection),
+            None => {
+                let place = self.place(endpoint).await?;
+                // A reused connection may have been closed meanwhile, which only its use shows. Those
+                // who have waited may find a shared one now.
+                let idle = self
+                    .shared_connection(endpoint)
+                    .or_else(|| self.idle_connection(endpoint));
+                let connection = match idle {
+                    Some(connection) => connection,
+                    // Boxed, as below: the future of a TLS handshake is larger than all the rest, and
+                    // every call would make room for it.
+                    None => Box::pin(self.new_connection(endpoint)).await?,
+                };
+                (Some(place), connection)
+            }
         };
         match self.attempt(endpoint, call, connection).await {
             Ok(reply) => Ok(reply),
@@ -203,30 +263,70 @@ impl Client {
         }
     }
 
-    fn idle_connection(&self, endpoint: &Endpoint) -> Option<Connection> {
-        let mut pool = self.0.pool.borrow_mut();
-        // Without TLS and without prior knowledge the pool has no HTTP/2 to look for.
-        let connection = if let Some(sender) = may_be_http2(endpoint)
-            .then(|| pool.http2(endpoint))
-            .flatten()
-        {
-            Connection::Http2 {
-                sender,
-                is_reused: true,
-            }
-        } else {
-            Connection::Http1 {
-                stream: pool.take(endpoint)?,
-                is_reused: true,
-            }
+    /// The right to an exchange with this origin: as many have it as there may be connections.
+    async fn place(&self, endpoint: &Endpoint) -> Result<[Place; 2], SendError> {
+        let limits = self.0.limits.get();
+        let most = endpoint.policy().connections_max;
+        let most = self.part(most.map_or(limits.per_origin, NonZeroUsize::get));
+        let origin = self.0.pool.borrow_mut().places(endpoint);
+        // The origin's first: who waits for a slow one keeps nobody else waiting.
+        let own = match origin.take(most) {
+            Some(place) => place,
+            None => Box::pin(self.wait(&origin, endpoint)).await?,
         };
+        let any = match self.0.places.take(self.part(limits.total)) {
+            Some(place) => place,
+            None => Box::pin(self.wait(&self.0.places, endpoint)).await?,
+        };
+        Ok([own, any])
+    }
+
+    async fn wait(&self, places: &Places, endpoint: &Endpoint) -> Result<Place, SendError> {
+        let (traffic, waiting) = (&self.0.settings.traffic, &self.0.waiting);
+        if waiting.get() >= self.part(self.0.limits.get().waiting) {
+            traffic.refuse();
+            return Err(SendError::Crowded {
+                origin: endpoint.as_str().to_owned(),
+            });
+        }
+        let _waits = (traffic.waits(), Counted::new(waiting));
+        let place = places.wait().await;
+        Ok(place.expect("places outlive those who wait for them"))
+    }
+
+    /// This worker's part.
+    fn part(&self, all: usize) -> usize {
+        (all / self.0.settings.workers).max(1)
+    }
+
+    /// A connection of HTTP/2 to this origin.
+    fn shared_connection(&self, endpoint: &Endpoint) -> Option<Connection> {
+        // Without TLS and without prior knowledge the pool has none to look for.
+        if !may_be_http2(endpoint) {
+            return None;
+        }
+        let sender = self.0.pool.borrow().http2(endpoint)?;
         Tally::add(&self.0.tally.reused);
-        Some(connection)
+        Some(Connection::Http2 {
+            sender,
+            is_reused: true,
+        })
+    }
+
+    fn idle_connection(&self, endpoint: &Endpoint) -> Option<Connection> {
+        let stream = self.0.pool.borrow_mut().take(endpoint)?;
+        Tally::add(&self.0.tally.reused);
+        Some(Connection::Http1 {
+            stream,
+            is_reused: true,
+        })
     }
 
     async fn new_connection(&self, endpoint: &Endpoint) -> Result<Connection, SendError> {
         Tally::add(&self.0.tally.connects);
-        let stream = Stream::connect(endpoint, || self.tls(endpoint.policy())).await?;
+        self.make_room();
+        let tls = || self.tls(endpoint.policy());
+        let stream = Stream::connect(endpoint, tls, &self.0.settings.traffic).await?;
         let is_http2 = endpoint.policy().http2 == Http2::Only || stream.agreed_to_http2();
         if !is_http2 {
             return Ok(Connection::Http1 {
@@ -245,6 +345,17 @@ impl Client {
         })
     }
 
+    /// Closes idle connections to other origins that leave no room for one more.
+    fn make_room(&self) {
+        let mut pool = self.0.pool.borrow_mut();
+        let most = self.part(self.0.limits.get().total);
+        // The one to come is among the places that are taken.
+        let more = (self.0.places.count() + pool.idle()).saturating_sub(most);
+        for _ in 0..more {
+            pool.close_oldest();
+        }
+    }
+
     fn tls(&self, policy: &Policy) -> TlsConnector {
         let http2 = policy.http2;
         if let Some(trust) = &policy.trust {
@@ -260,6 +371,22 @@ impl Client {
                 tls::connector(http2, roots)
             })
             .clone()
+    }
+}
+
+/// One more until it is dropped.
+struct Counted<'a>(&'a Cell<usize>);
+
+impl<'a> Counted<'a> {
+    fn new(count: &'a Cell<usize>) -> Self {
+        count.set(count.get() + 1);
+        Self(count)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where a call goes: an address, checked once, with what every request to it
 //! repeats already rendered.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +36,9 @@ pub struct Policy {
     pub keep_alive_timeout: Duration,
     /// Whom `https` trusts; the operating system's authorities without it.
     pub trust: Option<Trust>,
+    /// Most connections to its origin at a time, over all workers; what holds for every origin
+    /// without it.
+    pub connections_max: Option<NonZeroUsize>,
 }
 
 impl Default for Policy {
@@ -45,6 +49,7 @@ impl Default for Policy {
             keep_alive_interval: None,
             keep_alive_timeout: Duration::from_secs(20),
             trust: None,
+            connections_max: None,
         }
     }
 }

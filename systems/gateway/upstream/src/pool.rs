@@ -1,6 +1,7 @@
 //! Idle HTTP/1.1 connections and shared HTTP/2 connections, by origin.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::connection::Stream;
 use crate::endpoint::Endpoint;
+use crate::places::Places;
 
 #[derive(Default)]
 pub(crate) struct Pool {
@@ -24,6 +26,8 @@ struct Origin {
     idle: Vec<Idle>,
     http2: Option<SendRequest<Full<Bytes>>>,
     idle_timeout: Option<Duration>,
+    /// For exchanges with it.
+    places: Rc<Places>,
 }
 
 struct Idle {
@@ -32,6 +36,11 @@ struct Idle {
 }
 
 impl Pool {
+    /// The places for exchanges with an origin.
+    pub(crate) fn places(&mut self, endpoint: &Endpoint) -> Rc<Places> {
+        Rc::clone(&self.origin(endpoint).places)
+    }
+
     /// An idle connection that is neither too old nor closed.
     pub(crate) fn take(&mut self, endpoint: &Endpoint) -> Option<Stream> {
         let origin = self.origins.get_mut(endpoint.pool_key())?;
@@ -104,10 +113,23 @@ impl Pool {
             if origin.http2.as_ref().is_some_and(SendRequest::is_closed) {
                 origin.http2 = None;
             }
-            // An origin without connections is forgotten: URLs made by scripts would otherwise grow
-            // the map for ever.
-            !origin.idle.is_empty() || origin.http2.is_some()
+            // An origin without connections and exchanges is forgotten: URLs made by scripts would
+            // otherwise grow the map for ever.
+            let is_in_use = Rc::strong_count(&origin.places) > 1;
+            !origin.idle.is_empty() || origin.http2.is_some() || is_in_use
         });
+    }
+
+    /// Closes the connection that has been idle for longest, whatever its origin.
+    pub(crate) fn close_oldest(&mut self) {
+        let oldest = self
+            .origins
+            .values_mut()
+            .filter(|origin| !origin.idle.is_empty())
+            .min_by_key(|origin| origin.idle[0].since);
+        if let Some(origin) = oldest {
+            drop(origin.idle.remove(0));
+        }
     }
 
     pub(crate) fn idle(&self) -> usize {

@@ -1,0 +1,126 @@
+//! How many exchanges may be under way at a time, and who waits for one to end.
+//!
+//! The one idea: a place is taken for an exchange, not for a connection. A connection is opened only
+//! by who has a place and finds none that is idle, so there are never more of them than places.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use tokio::sync::oneshot;
+
+/// So many exchanges at a time; more wait in the order in which they came.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    taken: Cell<usize>,
+    max: Cell<usize>,
+    waiting: RefCell<VecDeque<oneshot::Sender<Place>>>,
+}
+
+/// A place that is taken. Dropping it gives it to who has waited for longest.
+#[derive(Debug)]
+pub(crate) struct Place(Rc<Places>);
+
+impl Places {
+    /// A place, if one is free. There are `max` from now on, which follows a configuration.
+    pub(crate) fn take(self: &Rc<Self>, max: usize) -> Option<Place> {
+        if self.max.replace(max) < max {
+            // More than before: some of those that wait need not any longer.
+            while self.taken.get() < max && self.give_one() {}
+        }
+        (self.taken.get() < max).then(|| self.taken())
+    }
+
+    /// Waits for a place. Dropping what is returned ends that.
+    pub(crate) fn wait(&self) -> oneshot::Receiver<Place> {
+        let (sender, receiver) = oneshot::channel();
+        self.waiting.borrow_mut().push_back(sender);
+        receiver
+    }
+
+    /// How many are taken.
+    pub(crate) fn count(&self) -> usize {
+        self.taken.get()
+    }
+
+    fn taken(self: &Rc<Self>) -> Place {
+        self.taken.set(self.taken.get() + 1);
+        Place(Rc::clone(self))
+    }
+
+    /// Gives a place to who has waited for longest; false when nobody waits.
+    fn give_one(self: &Rc<Self>) -> bool {
+        loop {
+            // A statement of its own: the queue must not be borrowed while a place is given.
+            let next = self.waiting.borrow_mut().pop_front();
+            match next {
+                None => return false,
+                // Its call has ended.
+                Some(sender) if sender.is_closed() => {}
+                Some(sender) => {
+                    // Between the look and this nothing else runs on this thread.
+                    let _ = sender.send(self.taken());
+                    return true;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let places = &self.0;
+        places.taken.set(places.taken.get() - 1);
+        if places.taken.get() < places.max.get() {
+            places.give_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_go_to_those_who_wait_in_their_order() {
+        let places = Rc::new(Places::default());
+        let first = places.take(1).unwrap();
+        assert!(places.take(1).is_none());
+        let (mut second, gone, mut third) = (places.wait(), places.wait(), places.wait());
+        drop(gone);
+        drop(first);
+        let held = second.try_recv().unwrap();
+        assert!(third.try_recv().is_err());
+        assert!(places.take(1).is_none());
+        drop(held);
+        assert!(third.try_recv().is_ok());
+        assert_eq!(places.count(), 0);
+    }
+
+    #[test]
+    fn a_place_that_came_too_late_goes_to_the_next() {
+        let places = Rc::new(Places::default());
+        let first = places.take(1).unwrap();
+        let (second, mut third) = (places.wait(), places.wait());
+        // It was given and nobody has taken it up yet.
+        drop(first);
+        drop(second);
+        assert!(third.try_recv().is_ok());
+        assert_eq!(places.count(), 0);
+    }
+
+    #[test]
+    fn another_number_of_places_holds_from_the_next_on() {
+        let places = Rc::new(Places::default());
+        let held = [places.take(2).unwrap(), places.take(2).unwrap()];
+        let mut waiting = places.wait();
+        assert!(places.take(1).is_none());
+        let [first, second] = held;
+        drop(first);
+        assert!(waiting.try_recv().is_err(), "one is taken, and one is all");
+        let third = places.take(3).unwrap();
+        assert!(waiting.try_recv().is_ok(), "it came before");
+        drop((second, third));
+        assert_eq!(places.count(), 0);
+    }
+}
