@@ -149,8 +149,7 @@ fn is_member(member: &[u8]) -> bool {
 }
 
 /// A `traceparent` of version 0.
-#[must_use]
-pub fn traceparent(trace: TraceId, span: SpanId, is_sampled: bool) -> HeaderValue {
+pub(crate) fn traceparent(trace: TraceId, span: SpanId, is_sampled: bool) -> HeaderValue {
     let mut text = [b'-'; LENGTH];
     write_hex(&[0], &mut text[..2]);
     write_hex(&trace.0, &mut text[3..35]);

@@ -154,17 +154,19 @@ impl<R: Fn() -> Vec<Family>> MetricSender<R> {
         every: Duration,
         flush_max: Duration,
     ) {
-        let mut last = None;
+        let mut last: Option<Taken> = None;
         // Stopped, also when no one is left who could say so.
         while tokio::time::timeout(every, stopped.changed()).await.is_err() {
-            let pushed = pin!(self.push(last.as_ref()));
-            let stop = pin!(stopped.changed());
-            match future::select(pushed, stop).await {
-                Either::Left((Some(taken), _)) => last = Some(taken),
-                Either::Left((None, _)) => {}
-                // The last push has the counts of this one, too.
-                Either::Right(_) => break,
-            }
+            let pushed = {
+                let push = pin!(self.push(last.as_ref()));
+                let stop = pin!(stopped.changed());
+                match future::select(push, stop).await {
+                    Either::Left((pushed, _)) => pushed,
+                    // The last push has the counts of this one, too.
+                    Either::Right(_) => break,
+                }
+            };
+            last = pushed.or(last);
             self.watched.client.sweep();
         }
         // Counted where it fails; there is no one left who could be told.
