@@ -81,8 +81,7 @@ impl chassis::Handler for Handler {
             "/health" => show(&request, || json_reply(&json!({"status": "UP"}))),
             "/metrics" => show(&request, || self.metrics()),
             path => {
-                let known =
-                    "/locations, /reviews, /seen, /collected, /v1/traces, /v1/metrics, /health and /metrics";
+                let known = "/locations, /reviews, /seen, /collected, /v1/traces, /v1/metrics, /health and /metrics";
                 refuse(
                     StatusCode::NOT_FOUND,
                     &format!("no `{path}` here; there are {known}"),

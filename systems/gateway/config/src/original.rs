@@ -307,10 +307,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "histograms have the buckets of `/metrics`",
     ),
     idle("telemetry/exporters/metrics/common/views", OWN_METRICS),
-    idle(
-        "telemetry/exporters/metrics/datadog",
-        OTLP_ONLY,
-    ),
+    idle("telemetry/exporters/metrics/datadog", OTLP_ONLY),
     idle(
         "telemetry/instrumentation",
         "metrics, and the log of requests, have the names of the README",

@@ -380,7 +380,11 @@ pub(crate) fn check(config: &crate::Config, report: &mut crate::agreement::Repor
                 "expected a time above zero".to_owned(),
             );
         }
-        let headers = otlp.http.headers.keys().map(|name| ("http", "headers", name));
+        let headers = otlp
+            .http
+            .headers
+            .keys()
+            .map(|name| ("http", "headers", name));
         let metadata = otlp.grpc.metadata.keys();
         let metadata = metadata.map(|name| ("grpc", "metadata", name));
         for (protocol, key, name) in headers.chain(metadata) {

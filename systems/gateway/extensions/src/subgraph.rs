@@ -242,13 +242,7 @@ impl Subgraph {
     /// Sends what rules and stages have left, or waits for an equal query that is under way. It is
     /// compared here and not earlier: what two clients ask alike may be sent with the names of two
     /// tenants.
-    async fn send(
-        &self,
-        to: To<'_>,
-        headers: HeaderMap,
-        body: Bytes,
-        is_query: bool,
-    ) -> Sent {
+    async fn send(&self, to: To<'_>, headers: HeaderMap, body: Bytes, is_query: bool) -> Sent {
         match &self.flights {
             // A mutation is never shared: two clients that ask for the same change want it twice.
             Some(flights) if is_query => {

@@ -222,7 +222,9 @@ fn address(otlp: &Otlp, signal: Signal, variables: Variables<'_>) -> Result<Uri,
         // The path of a call is that of its method; a URL has none to add.
         OtlpProtocol::Grpc => signal.grpc_path().to_owned(),
         // A variable of this signal names the whole URL.
-        OtlpProtocol::Http if base.ends_with(signal.http_path()) || (is_own && !base.is_empty()) => {
+        OtlpProtocol::Http
+            if base.ends_with(signal.http_path()) || (is_own && !base.is_empty()) =>
+        {
             return Ok(uri);
         }
         OtlpProtocol::Http => format!("{base}{}", signal.http_path()),
@@ -328,6 +330,9 @@ mod tests {
         assert_eq!(of(Some("c:1"), http, &[empty]).as_deref(), Ok(expected));
         let wrong = ("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://e");
         let told = of(None, http, &[wrong]).unwrap_err();
-        assert!(told.starts_with("OTEL_EXPORTER_OTLP_ENDPOINT: `ftp://e`"), "{told}");
+        assert!(
+            told.starts_with("OTEL_EXPORTER_OTLP_ENDPOINT: `ftp://e`"),
+            "{told}"
+        );
     }
 }

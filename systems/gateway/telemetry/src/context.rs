@@ -138,9 +138,8 @@ fn is_member(member: &[u8]) -> bool {
         return false;
     };
     let (key, value) = (&member[..equals], &member[equals + 1..]);
-    let is_key = |byte: &u8| {
-        byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-*/@".contains(byte)
-    };
+    let is_key =
+        |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-*/@".contains(byte);
     let is_value = |byte: &u8| matches!(byte, 0x20..=0x7e) && !b",=".contains(byte);
     (1..=256).contains(&key.len())
         && key.iter().all(is_key)

@@ -82,7 +82,12 @@ impl Writing<'_> {
                 data_points: self.numbers(),
             }),
             Number::Histogram { .. } => metric::Data::Histogram(Histogram {
-                data_points: self.family.samples.iter().filter_map(|it| self.histogram(it)).collect(),
+                data_points: self
+                    .family
+                    .samples
+                    .iter()
+                    .filter_map(|it| self.histogram(it))
+                    .collect(),
                 aggregation_temporality: temporality,
             }),
         };
@@ -160,7 +165,10 @@ impl Writing<'_> {
         }
         let families = &self.since.last?.families;
         let family = families.iter().find(|it| it.name == self.family.name)?;
-        let earlier = family.samples.iter().find(|it| it.labels == sample.labels)?;
+        let earlier = family
+            .samples
+            .iter()
+            .find(|it| it.labels == sample.labels)?;
         Some(&earlier.number)
     }
 }
@@ -245,7 +253,14 @@ mod tests {
             let name = "http.client.request.duration".to_owned();
             (name, start, sum, counts.to_vec())
         };
-        let size = |start| ("apollo.router.cache.size".to_owned(), start, 30.0, Vec::new());
+        let size = |start| {
+            (
+                "apollo.router.cache.size".to_owned(),
+                start,
+                30.0,
+                Vec::new(),
+            )
+        };
         let all = [requests(7, 30.0), duration(7, 3.0, [4, 26]), size(7)];
         assert_eq!(told(&second, since), all);
         let delta = Since {

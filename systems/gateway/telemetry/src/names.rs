@@ -82,7 +82,11 @@ const NAMES: &[(&str, &str, &str)] = &[
         "apollo.router.telemetry.batch_processor.errors",
         "",
     ),
-    ("process_resident_memory_bytes", "process.memory.usage", "By"),
+    (
+        "process_resident_memory_bytes",
+        "process.memory.usage",
+        "By",
+    ),
     ("process_cpu_seconds", "process.cpu.time", "s"),
 ];
 

@@ -106,7 +106,11 @@ impl Trace {
         id: SpanId,
         parent: Option<SpanId>,
     ) -> Option<Box<OpenSpan>> {
-        self.open(id, (parent, parent.is_some()), ("HTTP".into(), Kind::Server))
+        self.open(
+            id,
+            (parent, parent.is_some()),
+            ("HTTP".into(), Kind::Server),
+        )
     }
 
     fn open(
@@ -221,7 +225,11 @@ impl OpenSpan {
 
     /// Says something about it.
     pub fn set(&mut self, name: &'static str, value: impl Into<Value>) {
-        let most = self.trace.recording.as_ref().map_or(0, |it| it.attributes_max);
+        let most = self
+            .trace
+            .recording
+            .as_ref()
+            .map_or(0, |it| it.attributes_max);
         let span = self.span();
         if span.attributes.len() < most {
             span.attributes.push((name, value.into()));

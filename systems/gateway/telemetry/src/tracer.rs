@@ -58,10 +58,7 @@ impl Tracer {
     /// The trace of a request with these headers, and the span of its answer if it is recorded.
     /// Nothing when traces only go on, and the client began none.
     #[must_use]
-    pub fn begin(
-        self: &Arc<Self>,
-        headers: &HeaderMap,
-    ) -> Option<(Active, Option<Box<OpenSpan>>)> {
+    pub fn begin(self: &Arc<Self>, headers: &HeaderMap) -> Option<(Active, Option<Box<OpenSpan>>)> {
         let parent = Parent::read(headers);
         if self.queue.is_none() {
             return self.pass_on(parent);
@@ -208,7 +205,10 @@ mod tests {
         (id[7], id[15]) = (1, 16);
         let id = TraceId(id);
         for (format, expected) in [
-            (TraceIdFormat::Hexadecimal, "00000000000000010000000000000010"),
+            (
+                TraceIdFormat::Hexadecimal,
+                "00000000000000010000000000000010",
+            ),
             (TraceIdFormat::Decimal, "18446744073709551632"),
             (TraceIdFormat::Datadog, "16"),
             (TraceIdFormat::Uuid, "00000000-0000-0001-0000-000000000010"),

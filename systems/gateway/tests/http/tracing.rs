@@ -117,7 +117,11 @@ fn a_request_is_a_trace_of_its_answer_its_operation_and_its_fetches() {
         ] {
             assert_eq!(attribute(&resource, name).as_deref(), Some(value), "{name}");
         }
-        assert!(attribute(&resource, "list").unwrap().contains("IntValue(2)"));
+        assert!(
+            attribute(&resource, "list")
+                .unwrap()
+                .contains("IntValue(2)")
+        );
 
         // The plan is in the cache, so there is no planning.
         assert_eq!(ask(&gateway, BOTH, &headers).status, 200);
@@ -160,7 +164,7 @@ fn stages_have_spans_and_a_coprocessor_continues_the_trace() {
         fn subgraph_service(service, subgraph) { service.map_response(|response| {}); }";
     let url = &coprocessor.url;
     let more = format!(
-        "{}rhai: {{scripts: rhai}}\ncoprocessor: {{url: '{url}/co', router: {{request: {{headers: true}}}}, subgraph: {{all: {{response: {{}}}}}}}}",
+        "{}rhai: {{scripts: rhai}}\ncoprocessor: {{url: '{url}/co', router: {{request: {{headers: true}}}}, subgraph: {{all: {{response: {{headers: true}}}}}}}}",
         collector.config("http", "")
     );
     let gateway = Setup::new(&planets.config(&more))
@@ -172,8 +176,13 @@ fn stages_have_spans_and_a_coprocessor_continues_the_trace() {
     let calls = named(&spans, "POST /co");
     let stages: Vec<String> = calls.iter().map(|it| of(it, "coprocessor.stage")).collect();
     assert_eq!(stages.len(), 2, "{spans:#?}");
-    assert!(stages.contains(&"SubgraphResponse".to_owned()), "{stages:?}");
-    let router = calls.iter().find(|it| of(it, "coprocessor.stage") == "RouterRequest");
+    assert!(
+        stages.contains(&"SubgraphResponse".to_owned()),
+        "{stages:?}"
+    );
+    let router = calls
+        .iter()
+        .find(|it| of(it, "coprocessor.stage") == "RouterRequest");
     let router = router.unwrap();
     assert_eq!(router.parent_span_id, server.span_id);
     let expected = format!("00-{TRACE}-{}-01", hex(&router.span_id));
@@ -199,7 +208,10 @@ fn what_fails_says_so_in_its_span() {
     assert_eq!(of(fetch, "error.type"), "500");
     assert_eq!(fetch.status.as_ref().unwrap().code, 2);
     let operation = one(&spans, "query");
-    assert_eq!(operation.status.as_ref().unwrap().message, "1 errors in the response");
+    assert_eq!(
+        operation.status.as_ref().unwrap().message,
+        "1 errors in the response"
+    );
     // The answer itself is one.
     assert_eq!(one(&spans, "POST /").status, None);
 
@@ -207,7 +219,11 @@ fn what_fails_says_so_in_its_span() {
     assert_eq!(gateway.send(&post(&invalid)).status, 400);
     let spans = collector.spans(7);
     assert_eq!(named(&spans, "query_planning").len(), 2);
-    assert!(named(&spans, "query_planning").iter().any(|it| it.status.is_some()));
+    assert!(
+        named(&spans, "query_planning")
+            .iter()
+            .any(|it| it.status.is_some())
+    );
     let operation = one(&spans, "GraphQL Operation");
     assert_eq!(operation.status.as_ref().unwrap().message, "refused");
 }

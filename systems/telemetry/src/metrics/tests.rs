@@ -70,7 +70,10 @@ fn counts_can_be_had_as_values() {
     let families = families(&Example);
     let of = |name: &str| {
         let family = families.iter().find(|it| it.name == name);
-        family.unwrap_or_else(|| panic!("no {name} in {families:?}")).samples.clone()
+        family
+            .unwrap_or_else(|| panic!("no {name} in {families:?}"))
+            .samples
+            .clone()
     };
     let label = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
     let sample = |labels, number| Sample { labels, number };
@@ -80,7 +83,10 @@ fn counts_can_be_had_as_values() {
         sample(label("path", "c"), Number::Counter(0.0)),
     ];
     assert_eq!(of("answers"), answers);
-    assert_eq!(of("plans"), [sample(label("kind", "q"), Number::Gauge(7.0))]);
+    assert_eq!(
+        of("plans"),
+        [sample(label("kind", "q"), Number::Gauge(7.0))]
+    );
     let took = Number::Histogram {
         bounds: vec![0.000_025, 10.0],
         counts: vec![1, 2, 3],

@@ -74,11 +74,13 @@ impl Form for Sampler {
         let share = match text {
             "always_on" => Some(1.0),
             "always_off" => Some(0.0),
-            // As in the original, more than all is all.
-            _ => text.parse::<f64>().ok().map(|share| share.min(1.0)),
+            _ => text.parse::<f64>().ok(),
         };
         share
+            // Neither what is negative nor what is no number.
             .filter(|share| *share >= 0.0)
+            // As in the original, more than all is all.
+            .map(|share| share.min(1.0))
             .map(Self)
             .ok_or_else(|| {
                 format!(

@@ -24,12 +24,19 @@ fn state_of(states: &[&str]) -> Option<String> {
 fn a_traceparent_names_trace_span_and_decision() {
     let parent = read(&[GOOD], &[]).unwrap();
     assert_eq!(parent.trace.to_string(), "0af7651916cd43dd8448eb211c80319c");
-    assert_eq!(parent.span.0, [0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31]);
+    assert_eq!(
+        parent.span.0,
+        [0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31]
+    );
     assert!(parent.is_sampled);
     let unsampled = GOOD.replace("-01", "-00");
     assert!(!read(&[&unsampled], &[]).unwrap().is_sampled);
     // Only the lowest bit says it.
-    assert!(!read(&[&GOOD.replace("-01", "-fe")], &[]).unwrap().is_sampled);
+    assert!(
+        !read(&[&GOOD.replace("-01", "-fe")], &[])
+            .unwrap()
+            .is_sampled
+    );
 }
 
 #[test]

@@ -156,7 +156,10 @@ impl<R: Fn() -> Vec<Family>> MetricSender<R> {
     ) {
         let mut last: Option<Taken> = None;
         // Stopped, also when no one is left who could say so.
-        while tokio::time::timeout(every, stopped.changed()).await.is_err() {
+        while tokio::time::timeout(every, stopped.changed())
+            .await
+            .is_err()
+        {
             let pushed = {
                 let push = pin!(self.push(last.as_ref()));
                 let stop = pin!(stopped.changed());

@@ -57,7 +57,10 @@ fn a_trace_that_is_not_recorded_goes_on_as_such() {
     let (planets, collector) = (Stub::planets(), Collector::start());
     let more = collector.config("http", "sampler: 0");
     let gateway = Gateway::start(&planets.config(&more));
-    assert_eq!(ask(&gateway, NAMES, &[("traceparent", UNSAMPLED)]).status, 200);
+    assert_eq!(
+        ask(&gateway, NAMES, &[("traceparent", UNSAMPLED)]).status,
+        200
+    );
     let seen = planets.only();
     let told = seen.header("traceparent").unwrap();
     assert!(told.starts_with(&format!("00-{TRACE}-")), "{told}");
@@ -145,7 +148,10 @@ fn equal_queries_of_two_traces_are_still_one_question_to_the_cache() {
     let gateway = Gateway::start(&subgraph.config(&more));
     for trace in ["1", "2"] {
         let parent = PARENT.replace("0af", &format!("{trace}af"));
-        assert_eq!(ask(&gateway, NAMES, &[("traceparent", &parent)]).status, 200);
+        assert_eq!(
+            ask(&gateway, NAMES, &[("traceparent", &parent)]).status,
+            200
+        );
     }
     assert_eq!(subgraph.seen().len(), 1);
 }
