@@ -50,8 +50,7 @@ fn of(span: &Span, name: &str) -> String {
 fn a_request_is_a_trace_of_its_answer_its_operation_and_its_fetches() {
     for protocol in ["http", "grpc"] {
         let (planets, collector) = (Stub::planets(), Collector::start());
-        let common = "service_name: front, service_namespace: shop, resource: {text: a, number: 1, half: 0.5, yes: true, list: [1, 2]}";
-        let gateway = Gateway::start(&planets.config(&collector.config(protocol, common)));
+        let gateway = Gateway::start(&planets.config(&collector.config(protocol, "")));
         let headers = [
             ("traceparent", PARENT),
             ("tracestate", "vendor=1"),
@@ -106,29 +105,36 @@ fn a_request_is_a_trace_of_its_answer_its_operation_and_its_fetches() {
             assert_eq!(seen.header("traceparent"), Some(expected.as_str()));
             assert_eq!(seen.header("tracestate"), Some("vendor=1"));
         }
-        let resource = collector.got().resource;
-        for (name, value) in [
-            ("service.name", "front"),
-            ("service.namespace", "shop"),
-            ("text", "a"),
-            ("number", "1"),
-            ("half", "0.5"),
-            ("yes", "true"),
-        ] {
-            assert_eq!(attribute(&resource, name).as_deref(), Some(value), "{name}");
-        }
-        assert!(
-            attribute(&resource, "list")
-                .unwrap()
-                .contains("IntValue(2)")
-        );
-
         // The plan is in the cache, so there is no planning.
         assert_eq!(ask(&gateway, BOTH, &headers).status, 200);
         let spans = collector.spans(9);
         assert_eq!(named(&spans, "query_planning").len(), 1);
         assert_eq!(named(&spans, "POST /l").len(), 2);
     }
+}
+
+#[test]
+fn the_configuration_says_who_is_tracing() {
+    let (planets, collector) = (Stub::planets(), Collector::start());
+    let common = "service_name: front, service_namespace: shop, resource: {text: a, number: 1, half: 0.5, yes: true, list: [1, 2]}";
+    let gateway = Gateway::start(&planets.config(&collector.config("grpc", common)));
+    assert_eq!(gateway.send(&post(NAMES)).status, 200);
+    let resource = collector.wait(|got| !got.spans.is_empty()).resource;
+    for (name, value) in [
+        ("service.name", "front"),
+        ("service.namespace", "shop"),
+        ("text", "a"),
+        ("number", "1"),
+        ("half", "0.5"),
+        ("yes", "true"),
+    ] {
+        assert_eq!(attribute(&resource, name).as_deref(), Some(value), "{name}");
+    }
+    assert!(
+        attribute(&resource, "list")
+            .unwrap()
+            .contains("IntValue(2)")
+    );
 }
 
 #[test]
