@@ -138,7 +138,8 @@ pub struct Limits {
     /// The same to one address, half of `max_upstream_connections` when left out;
     /// `traffic_shaping` says it for a subgraph. Not known to the original.
     pub max_upstream_connections_per_origin: Option<NonZeroUsize>,
-    /// Requests to services that wait for a connection; more fail at once. Not known to the original.
+    /// Requests that wait for a connection to one address, or to any; more fail at once. Not known to
+    /// the original.
     pub max_upstream_waiting: NonZeroUsize,
     /// Requests that one HTTP/2 connection may have under way; with `early_cancel: false` this
     /// counts those that it cancelled, and more are answered with 503.

@@ -342,6 +342,7 @@ fn policy(client: &CoprocessorClient) -> Policy {
             .experimental_http2_keep_alive_timeout
             .as_ref()
             .map_or(usual.keep_alive_timeout, |time| **time),
+        connections_max: None,
     }
 }
 

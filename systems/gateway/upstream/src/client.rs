@@ -51,7 +51,7 @@ pub struct ConnectionLimits {
     pub total: usize,
     /// To one origin, unless its endpoint says otherwise.
     pub per_origin: usize,
-    /// Calls that wait; more fail at once.
+    /// Calls that wait for a connection to one origin; more fail at once.
     pub waiting: usize,
 }
 
@@ -112,7 +112,6 @@ struct Inner {
     pool: RefCell<Pool>,
     /// For exchanges with all origins together.
     places: Rc<Places>,
-    waiting: Cell<usize>,
     tally: Tally,
     roots: OnceCell<RootCertStore>,
     tls: [OnceCell<TlsConnector>; 3],
@@ -136,7 +135,6 @@ impl Client {
             limits: Cell::new(settings.connections),
             settings,
             places: Rc::default(),
-            waiting: Cell::new(0),
             pool: RefCell::default(),
             tally: Tally::default(),
             roots: OnceCell::new(),
@@ -282,14 +280,14 @@ impl Client {
     }
 
     async fn wait(&self, places: &Places, endpoint: &Endpoint) -> Result<Place, SendError> {
-        let (traffic, waiting) = (&self.0.settings.traffic, &self.0.waiting);
-        if waiting.get() >= self.part(self.0.limits.get().waiting) {
+        let traffic = &self.0.settings.traffic;
+        if places.waiting() >= self.part(self.0.limits.get().waiting) {
             traffic.refuse();
             return Err(SendError::Crowded {
                 origin: endpoint.as_str().to_owned(),
             });
         }
-        let _waits = (traffic.waits(), Counted::new(waiting));
+        let _waits = traffic.waits();
         let place = places.wait().await;
         Ok(place.expect("places outlive those who wait for them"))
     }
@@ -371,22 +369,6 @@ impl Client {
                 tls::connector(http2, roots)
             })
             .clone()
-    }
-}
-
-/// One more until it is dropped.
-struct Counted<'a>(&'a Cell<usize>);
-
-impl<'a> Counted<'a> {
-    fn new(count: &'a Cell<usize>) -> Self {
-        count.set(count.get() + 1);
-        Self(count)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
     }
 }
 

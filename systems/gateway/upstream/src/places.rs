@@ -43,6 +43,14 @@ impl Places {
         self.taken.get()
     }
 
+    /// How many wait.
+    pub(crate) fn waiting(&self) -> usize {
+        let mut waiting = self.waiting.borrow_mut();
+        // Those whose call has ended are taken out when they are in the way.
+        waiting.retain(|sender| !sender.is_closed());
+        waiting.len()
+    }
+
     fn taken(self: &Rc<Self>) -> Place {
         self.taken.set(self.taken.get() + 1);
         Place(Rc::clone(self))
