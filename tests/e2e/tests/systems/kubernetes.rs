@@ -1,6 +1,7 @@
 //! Labs in a cluster, on the real node of `ci/cluster/cluster.sh`. Where its programs are not built
 //! (`./setup kubernetes`), or without the rights for it, these claims are NOT RUN.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -21,17 +22,24 @@ static IN_USE: Mutex<()> = Mutex::new(());
 struct Node {
     state: PathBuf,
     script: PathBuf,
+    nodes: u32,
     _in_use: MutexGuard<'static, ()>,
 }
 
 impl Node {
-    /// Brings it up, or says why the calling test is not run.
+    /// Brings it up with one node, or says why the calling test is not run.
+    #[track_caller]
+    fn up() -> Option<Node> {
+        Node::several(1)
+    }
+
+    /// Brings it up with so many nodes.
     #[track_caller]
     #[expect(
         clippy::disallowed_methods,
         reason = "where its programs are is said to this test from outside"
     )]
-    fn up() -> Option<Node> {
+    fn several(nodes: u32) -> Option<Node> {
         let state = std::env::var("WEIGH_CLUSTER").ok();
         let state = state.map_or_else(|| PathBuf::from("/var/tmp/weigh-cluster"), PathBuf::from);
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/cluster/cluster.sh");
@@ -49,6 +57,7 @@ impl Node {
         let node = Node {
             state,
             script,
+            nodes,
             // A test that failed has brought it down all the same.
             _in_use: IN_USE.lock().unwrap_or_else(PoisonError::into_inner),
         };
@@ -60,6 +69,7 @@ impl Node {
     fn call(&self, arguments: &[&str]) {
         let ended = Command::new(&self.script)
             .args(arguments)
+            .env("WEIGH_CLUSTER_NODES", self.nodes.to_string())
             .status()
             .expect("the script starts");
         assert!(ended.success(), "{arguments:?}");
@@ -89,9 +99,18 @@ impl Node {
 
     /// Starts a lab of two null servers in pods, the second one 2 ms later.
     fn lab(&self, folder: &Path, seconds: u32, rounds: u32) -> Child {
+        self.lab_of(
+            folder,
+            &format!("rate: 100/s, duration: {seconds}s"),
+            rounds,
+        )
+    }
+
+    /// The same under another load.
+    fn lab_of(&self, folder: &Path, load: &str, rounds: u32) -> Child {
         let text = format!(
             "question: Are two milliseconds found?\n\
-             load: {{rate: 100/s, duration: {seconds}s, path: /}}\n\
+             load: {{{load}, path: /}}\n\
              generators: 2\n\
              target: server\n\
              systems:\n  server:\n    settings: {{delay: 1ms}}\n    image: {IMAGE}\n    pull: never\n    port: 8080\n\
@@ -181,6 +200,70 @@ fn two_generators_in_pods_count_what_one_plan_holds_and_leave_nothing() {
         placed.iter().any(|one| one["quality"] == "Guaranteed"),
         "{placed:?}"
     );
+    assert_eq!(node.left(), "");
+}
+
+#[test]
+fn generators_are_spread_over_two_nodes_and_compare_their_clocks() {
+    let Some(node) = Node::several(2) else { return };
+    let folder = TempDir::new().expect("a folder");
+    let output = node
+        .lab(folder.path(), 2, 2)
+        .wait_with_output()
+        .expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(matches!(output.status.code(), Some(0 | 7)), "{said}");
+    let recording = recording(folder.path());
+    let rounds = counted(&recording);
+    assert_eq!(rounds.len(), 4, "two variants in two rounds");
+    for round in rounds {
+        assert_eq!(round["outcomes"]["passed"], 200, "{round}");
+        let generators = round["generators"].as_array().expect("generators");
+        let on: BTreeSet<&str> = generators
+            .iter()
+            .filter_map(|one| one["node"].as_str())
+            .collect();
+        assert_eq!(on, BTreeSet::from(["node1", "node2"]), "{round}");
+        // Each has sent at least its half of the requests.
+        assert!(
+            round["network"]["segments"].as_u64() >= Some(200),
+            "{round}"
+        );
+    }
+    let nodes = recording["cluster"]["nodes"].as_array().map(Vec::len);
+    assert_eq!(nodes, Some(2), "{}", recording["cluster"]);
+    assert_eq!(node.left(), "");
+}
+
+#[test]
+fn a_closed_loop_of_two_generators_moves_from_variant_to_variant_together() {
+    let Some(node) = Node::up() else { return };
+    let folder = TempDir::new().expect("a folder");
+    let load = "connections: 4, duration: 2s";
+    let output = node
+        .lab_of(folder.path(), load, 2)
+        .wait_with_output()
+        .expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(matches!(output.status.code(), Some(0 | 7)), "{said}");
+    let recording = recording(folder.path());
+    let rounds = counted(&recording);
+    assert_eq!(rounds.len(), 4, "two variants in two rounds: {said}");
+    let completed = |name: &str| -> u64 {
+        let own = rounds.iter().filter(|round| round["variant"] == name);
+        own.filter_map(|round| round["outcomes"]["passed"].as_u64())
+            .sum()
+    };
+    for round in &rounds {
+        assert_eq!(round["generators"].as_array().map(Vec::len), Some(2));
+        let passed = round["outcomes"]["passed"].as_u64();
+        assert_eq!(Some(sum(&round["generators"], "completed")), passed);
+        let discarded = round["slices"]["discarded"]["passed"].as_u64();
+        assert!(discarded > Some(0), "beginnings do not count: {round}");
+    }
+    // An answer takes 1 ms of the one and 3 ms of the other, for whichever has the load.
+    let (early, late) = (completed("early"), completed("late"));
+    assert!(late > 0 && early > 3 * late / 2, "{early} and {late}");
     assert_eq!(node.left(), "");
 }
 
