@@ -16,13 +16,14 @@ use crate::rust_source::{self, Token, reads};
 
 /// Files and folders whose code decides on a figure: what is measured and when, and what is
 /// computed of it. The loops that send are not among them; `cargo xtask calibrate` judges those.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     "crates/model/src/",
     "crates/stats/src/",
     "crates/schedule/src/",
     "crates/report/src/summary.rs",
     "crates/report/src/summary/",
     "crates/report/src/cost.rs",
+    "crates/report/src/pace.rs",
     "crates/load/src/recorder.rs",
     "crates/load/src/recorder/",
     "crates/load/src/awake.rs",

@@ -247,6 +247,34 @@ impl Metric {
         self.entry().direction
     }
 
+    /// Whether it is a time, a rate or processor time of the systems: what a machine that is slow for a
+    /// while changes for all of them alike.
+    #[must_use]
+    pub fn is_of_speed(self) -> bool {
+        match self {
+            Self::Requests
+            | Self::Min
+            | Self::Mean
+            | Self::Typical
+            | Self::P50
+            | Self::P75
+            | Self::P90
+            | Self::P95
+            | Self::P99
+            | Self::P999
+            | Self::Max
+            | Self::Cpu => true,
+            Self::Stdev
+            | Self::Throughput
+            | Self::Memory
+            | Self::ContextSwitches
+            | Self::ContextSwitchesInvoluntary
+            | Self::WaitedForCpu
+            | Self::GeneratorCpu
+            | Self::Failures => false,
+        }
+    }
+
     /// Whether less of it is better.
     #[must_use]
     pub fn is_better_low(self) -> bool {

@@ -139,6 +139,7 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
         });
     }
     sentences.extend(company::sentences(summary));
+    sentences.extend(summary.adjusted.clone());
     sentences.extend(summary.starts_omitted.clone());
     sentences.extend(sent::sentences(summary));
     sentences.extend(sparse(summary));

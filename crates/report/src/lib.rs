@@ -34,6 +34,7 @@ mod layouts;
 mod markdown;
 mod merge;
 mod metric;
+mod pace;
 pub mod recording;
 #[cfg(test)]
 #[expect(

@@ -113,6 +113,13 @@ pub struct Measured {
 }
 
 impl Recording {
+    /// Whether all variants of a round had the machine at the same time, so that what others took tells
+    /// how slow it was.
+    pub(crate) fn tells_pace(&self) -> bool {
+        // A search ends at another rate for each variant, and not at the same moment.
+        self.order_measured() == Order::SideBySide && self.load.capacity.is_none()
+    }
+
     /// How rounds measured the variants.
     #[must_use]
     pub fn order_measured(&self) -> Order {

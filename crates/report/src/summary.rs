@@ -51,6 +51,7 @@ use crate::gate::judgement::Judgement;
 use crate::metric::Metric;
 use crate::recording::{Kind, Recording, Revisions, RoundRecord};
 use crate::until::UntilSummary;
+use figures::Figures;
 use row::{Frame, Row, remarked};
 
 /// What a recording says.
@@ -100,6 +101,10 @@ pub struct Summary {
     /// interval, as a sentence; absent where every system was started anew in every round.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starts_omitted: Option<String>,
+    /// That differences are adjusted by what the other variants tell of the machine's speed, as a
+    /// sentence; absent where none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adjusted: Option<String>,
     /// The two revisions that were compared, in a sentence; absent where no revisions were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revisions: Option<String>,
@@ -208,10 +213,7 @@ impl Summary {
         let comparisons = compared_names.len();
         let is_open_loop = recording.load.model.is_open();
         let order = recording.order_measured();
-        let rounds: BTreeSet<u32> = rows
-            .iter()
-            .flat_map(|row| row.complete.iter().map(|round| round.round))
-            .collect();
+        let rounds = rounds(&rows);
         let frame = Frame {
             kind: recording.kind,
             headline: headline(recording),
@@ -219,11 +221,16 @@ impl Summary {
             round_s: round_seconds(recording),
             // The floor was weighed in turn, and says nothing about systems side by side.
             sent_otherwise: sent::differs(recording).then_some(recording),
+            told_by: told_by(recording, &rows),
             noise_floor: match order {
                 Order::SideBySide => None,
                 Order::InTurn => recording.environment.noise_floor.as_ref(),
             },
         };
+        let variants: Vec<VariantSummary> = rows
+            .iter()
+            .map(|row| row.summarize(baseline_of(row), &frame))
+            .collect();
         Self {
             method: recording.method,
             title: title(recording),
@@ -252,10 +259,8 @@ impl Summary {
             confidence: CONFIDENCE,
             comparisons,
             confidence_each: frame.confidence_each,
-            variants: rows
-                .iter()
-                .map(|row| row.summarize(baseline_of(row), &frame))
-                .collect(),
+            adjusted: adjusted(&variants, frame.headline),
+            variants,
             until: UntilSummary::of(recording, &compared_names),
             // A recording holds no gates; `judged` fills them in.
             gates: Vec::new(),
@@ -311,6 +316,36 @@ impl VariantSummary {
             ("others", all - known),
         ]
     }
+}
+
+/// The rounds in which any variant was measured whole.
+fn rounds(rows: &[Row<'_>]) -> BTreeSet<u32> {
+    let complete = rows.iter().flat_map(|row| &row.complete);
+    complete.map(|round| round.round).collect()
+}
+
+/// The figures of all variants that are believed, where they tell how slow the machine was in a round.
+fn told_by<'a>(recording: &Recording, rows: &'a [Row<'a>]) -> Vec<(&'a str, &'a Figures)> {
+    if !recording.tells_pace() {
+        return Vec::new();
+    }
+    let believed = rows.iter().filter(|row| row.invalid.is_none());
+    believed
+        .map(|row| (row.variant.name.as_str(), &row.figures))
+        .collect()
+}
+
+/// What adjusted differences mean, where there are any.
+fn adjusted(variants: &[VariantSummary], headline: Metric) -> Option<String> {
+    let overheads = variants
+        .iter()
+        .filter_map(|one| one.metric(headline)?.overhead.as_ref());
+    let is_any = overheads.clone().any(|overhead| overhead.adjusted_by > 0);
+    is_any.then(|| {
+        "Differences are those at the speeds that the machine had in these rounds, which the other \
+         variants tell: that it was slower in some of them is in no interval."
+            .to_owned()
+    })
 }
 
 /// The metric that decides the verdict.

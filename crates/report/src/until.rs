@@ -11,6 +11,7 @@ use stats::{Interval, paired, width};
 use crate::confidence;
 use crate::digits;
 use crate::metric::{Metric, figure};
+use crate::pace;
 use crate::recording::{Recording, RoundPart, RoundRecord, UntilEnd};
 
 /// The metric of a stopping rule, of every variant in every round.
@@ -21,6 +22,8 @@ pub struct Watch {
     /// With whom each variant is compared.
     baselines: BTreeMap<String, String>,
     figures: BTreeMap<String, BTreeMap<RoundPart, f64>>,
+    /// Whether differences are adjusted by what the other variants took, as the summary does it.
+    is_adjusted: bool,
 }
 
 /// How wide the interval of one variant is.
@@ -52,7 +55,14 @@ impl Watch {
             half_width: until.half_width,
             baselines: baselines.into_iter().collect(),
             figures: BTreeMap::new(),
+            is_adjusted: false,
         }
+    }
+
+    /// Says whether all variants are measured side by side, so that what the others took tells how slow
+    /// the machine was in a round. A search for the highest rate has no such rounds.
+    pub fn side_by_side(&mut self, is_side_by_side: bool) {
+        self.is_adjusted = is_side_by_side && self.metric.is_of_speed();
     }
 
     /// The watch over all measurements of a recording.
@@ -62,6 +72,7 @@ impl Watch {
             (variant.name.clone(), baseline.to_owned())
         });
         let mut watch = Self::new(until, compared);
+        watch.side_by_side(recording.tells_pace());
         recording.rounds.iter().for_each(|round| watch.add(round));
         watch
     }
@@ -95,12 +106,15 @@ impl Watch {
         let of_baseline = self.figures.get(self.baselines.get(variant)?);
         let of_baseline = of_baseline.unwrap_or(&empty);
         let own = self.figures.get(variant).unwrap_or(&empty);
-        let (base, own): (Vec<f64>, Vec<f64>) = own
-            .iter()
-            // Pairs only: a round that one of the two lacks says nothing about a difference.
-            .filter_map(|(part, value)| Some((*of_baseline.get(part)?, *value)))
-            .unzip();
-        let overhead = paired::overhead(&base, &own, confidence).ok()?;
+        let baseline = self.baselines.get(variant);
+        let others = self.figures.iter().filter(|(name, _)| {
+            self.is_adjusted && name.as_str() != variant && Some(*name) != baseline
+        });
+        let others = others.map(|(_, figures)| figures);
+        // Pairs only: a round that one of the two lacks says nothing about a difference.
+        let found = pace::overhead(of_baseline, own, others, confidence)?;
+        let overhead = found.overhead;
+        let base = found.base;
         let percent = paired::hodges_lehmann(&base)?.abs() / 100.0;
         let wanted = match self.half_width {
             HalfWidth::Share(share) => share * 100.0 * percent,

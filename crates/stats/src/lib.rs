@@ -13,6 +13,7 @@
 pub mod blocks;
 pub mod bootstrap;
 pub mod change_points;
+pub mod covariate;
 pub mod cycles;
 pub mod histogram;
 pub mod little;

@@ -14,6 +14,7 @@
 //!
 //! Absent on purpose: p-values, and claims without an interval.
 
+use crate::covariate::adjusted;
 use crate::sample;
 use crate::signed_rank::{self, Cut};
 
@@ -130,10 +131,36 @@ pub enum PairError {
 /// When the series differ in length, are empty or hold a value that is not finite, or when
 /// `confidence` does not lie strictly between 0 and 1.
 pub fn overhead(baseline: &[f64], variant: &[f64], confidence: f64) -> Result<Overhead, PairError> {
+    between(baseline, variant, confidence, <[f64]>::to_vec)
+}
+
+/// As [`overhead`], with what `covariate` explains of the scatter from round to round taken out of the
+/// differences and of the logarithms of the ratios ([`crate::covariate`]). It has one value a round,
+/// and must contain neither of the two series.
+///
+/// # Errors
+/// As [`overhead`].
+pub fn overhead_adjusted(
+    baseline: &[f64],
+    variant: &[f64],
+    covariate: &[f64],
+    confidence: f64,
+) -> Result<Overhead, PairError> {
+    between(baseline, variant, confidence, |values| {
+        adjusted(values, covariate)
+    })
+}
+
+fn between(
+    baseline: &[f64],
+    variant: &[f64],
+    confidence: f64,
+    adjust: impl Fn(&[f64]) -> Vec<f64>,
+) -> Result<Overhead, PairError> {
     check(baseline, variant, confidence)?;
     let pairs = || baseline.iter().zip(variant);
     let differences: Vec<f64> = pairs().map(|(base, value)| value - base).collect();
-    let difference = location(&differences, confidence).ok_or(PairError::NoRounds)?;
+    let difference = location(&adjust(&differences), confidence).ok_or(PairError::NoRounds)?;
     let are_positive = pairs().all(|(base, value)| *base > 0.0 && *value > 0.0);
     let ratio = are_positive
         .then(|| {
@@ -142,7 +169,7 @@ pub fn overhead(baseline: &[f64], variant: &[f64], confidence: f64) -> Result<Ov
                 // machine.
                 .map(|(base, value)| libm::log(*value) - libm::log(*base))
                 .collect();
-            location(&logs, confidence).map(exponentiate)
+            location(&adjust(&logs), confidence).map(exponentiate)
         })
         .flatten();
     let difference_of_medians = sample::median(variant)

@@ -333,7 +333,12 @@ impl<'a> Experiment<'a> {
             return false;
         }
         let compared = self.candidates.names_compared();
-        match self.rounds.next(took, &self.records, &compared) {
+        let is_side_by_side =
+            self.design.order == Order::SideBySide && self.session.lab.capacity.is_none();
+        match self
+            .rounds
+            .next(took, &self.records, &compared, is_side_by_side)
+        {
             Next::End => true,
             Next::GoOn(news) => {
                 if let Some(news) = news {

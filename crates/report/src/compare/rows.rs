@@ -9,6 +9,7 @@ use super::side::{self, Side};
 use super::{CompareError, Compared, Comparison, NoNumber, Operand, Origin, Pairing, Row, Source};
 use crate::confidence::CONFIDENCE;
 use crate::metric::Metric;
+use crate::pace;
 use crate::recording::{Recording, RoundPart};
 use crate::summary::{MetricSummary, OverheadSummary, Summary, Verdict, in_words};
 
@@ -326,26 +327,33 @@ impl Frame {
     fn metrics(&self, of_a: &Side, of_b: &Side) -> BTreeMap<Metric, Compared> {
         let compare = |metric: Metric| {
             let (a, b) = (of_a.figures.get(&metric)?, of_b.figures.get(&metric)?);
-            let (base, own): (Vec<f64>, Vec<f64>) = if self.is_same_run {
-                // Paired by round and group: what only one side completed has no partner.
-                let pair = |(part, value): (&RoundPart, &f64)| Some((*value, *b.get(part)?));
-                a.iter().filter_map(pair).unzip()
+            let mut found = if self.is_same_run {
+                // Paired by round and group: what only one side completed has no partner. Others are on
+                // neither side, and have the same names on both.
+                let others = of_a.others.iter().filter(|other| {
+                    metric.is_of_speed() && other.name != of_a.name && other.name != of_b.name
+                });
+                let others = others.filter_map(|other| other.figures.get(&metric));
+                let paired = pace::overhead(a, b, others, self.confidence)?;
+                let both = |values: &BTreeMap<RoundPart, f64>, with: &BTreeMap<RoundPart, f64>| {
+                    let common = values.iter().filter(|(part, _)| with.contains_key(part));
+                    common.map(|(_, value)| *value).collect::<Vec<f64>>()
+                };
+                let mut found = Compared {
+                    a: MetricSummary::of(both(a, b))?,
+                    b: MetricSummary::of(both(b, a))?,
+                };
+                let needed = self.rounds_needed();
+                found.b.overhead = Some(OverheadSummary::of_paired(&paired, needed));
+                found
             } else {
-                (of_a.rounds(metric)?, of_b.rounds(metric)?)
+                let (base, own) = (of_a.rounds(metric)?, of_b.rounds(metric)?);
+                // More rounds narrow an unpaired interval otherwise, so nothing is predicted for one.
+                let overhead = unpaired::overhead(&base, &own, self.confidence).ok()?;
+                compared(base, own, &overhead, self.rounds_needed())?
             };
-            let overhead = if self.is_same_run {
-                paired::overhead(&base, &own, self.confidence)
-            } else {
-                unpaired::overhead(&base, &own, self.confidence)
-            };
-            let overhead = overhead.ok()?;
-            let mut found = compared(base, own, &overhead, self.rounds_needed())?;
             found.a.is_sparse = of_a.sparse.contains(&metric);
             found.b.is_sparse = of_b.sparse.contains(&metric);
-            if self.is_same_run {
-                // More rounds narrow an unpaired interval otherwise, so nothing is predicted for one.
-                found.b.overhead = found.b.overhead.map(|one| one.with_power(&overhead));
-            }
             Some((metric, found))
         };
         Metric::ALL.into_iter().filter_map(compare).collect()

@@ -19,9 +19,18 @@ pub(super) struct Side {
     pub(super) of_baseline: BTreeMap<Metric, BTreeMap<RoundPart, f64>>,
     /// Percentiles beyond which a round of it, or of its own baseline, has too few requests.
     pub(super) sparse: Vec<Metric>,
+    /// All variants of the same run, where they were measured side by side; what they took tells how
+    /// slow the machine was in a round.
+    pub(super) others: Vec<Other>,
     pub(super) no_number: Option<NoNumber>,
     /// Why its figures are doubtful.
     pub(super) trouble: Option<String>,
+}
+
+/// A variant that may be on neither side.
+pub(super) struct Other {
+    pub(super) name: String,
+    pub(super) figures: BTreeMap<Metric, BTreeMap<RoundPart, f64>>,
 }
 
 /// The names that an operand could mean.
@@ -85,6 +94,7 @@ impl Side {
                 .filter(|(_, figure)| figure.is_sparse)
                 .map(|(metric, _)| *metric)
                 .collect(),
+            others: others(recording, summary),
             no_number,
             trouble: None,
         }
@@ -111,6 +121,7 @@ impl Side {
                 .collect(),
             of_baseline: BTreeMap::new(),
             sparse: Vec::new(),
+            others: Vec::new(),
             no_number: None,
             trouble,
         }
@@ -135,6 +146,21 @@ impl Side {
             .filter_map(|(part, value)| Some(value - base.get(part)?));
         pairs.collect()
     }
+}
+
+/// All variants that are believed, where they were measured side by side.
+fn others(recording: &Recording, summary: &Summary) -> Vec<Other> {
+    if !recording.tells_pace() {
+        return Vec::new();
+    }
+    let believed = summary.variants.iter();
+    believed
+        .filter(|row| !row.verdict.is_invalid())
+        .map(|row| Other {
+            name: row.name.clone(),
+            figures: by_unit(recording, &row.name),
+        })
+        .collect()
 }
 
 /// The figures of the complete measurements of a variant.

@@ -7,6 +7,7 @@ use serde::Serialize;
 use stats::{Claim, Interval, Overhead, paired, sample, width};
 
 use crate::confidence::CONFIDENCE;
+use crate::pace::Paired;
 
 /// One metric of one variant over its rounds, in the unit of the metric's name.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -63,6 +64,10 @@ pub struct OverheadSummary {
     /// measure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds_for_half: Option<usize>,
+    /// The variants on neither side that told how slow the machine was in each round, by which the
+    /// difference and the ratio are adjusted; absent where they are not.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub adjusted_by: usize,
     /// Whether the estimate points one way and the plain difference of medians the other.
     pub is_sign_disputed: bool,
 }
@@ -121,14 +126,24 @@ impl OverheadSummary {
             rounds_needed,
             detectable: None,
             rounds_for_half: None,
+            adjusted_by: 0,
             is_sign_disputed: overhead.is_sign_disputed(),
         }
+    }
+
+    /// Of rounds that were paired, with what rounds like these would show.
+    pub(crate) fn of_paired(found: &Paired, rounds_needed: usize) -> Self {
+        Self {
+            adjusted_by: found.adjusted_by,
+            ..Self::of(&found.overhead, found.base.len(), rounds_needed)
+        }
+        .with_power(&found.overhead)
     }
 
     /// With what rounds like these would show; of a paired difference only, since widths of unpaired
     /// ones shrink otherwise.
     #[must_use]
-    pub(crate) fn with_power(self, overhead: &Overhead) -> Self {
+    fn with_power(self, overhead: &Overhead) -> Self {
         let interval = overhead.difference.interval;
         let half = |interval: Interval| {
             width::rounds_expected(&interval, self.rounds, interval.half_width() / 2.0)
@@ -144,6 +159,14 @@ impl OverheadSummary {
     pub fn half_width(&self) -> Option<f64> {
         Some((self.difference_high? - self.difference_low?) / 2.0)
     }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl From<Claim> for ClaimName {

@@ -8,6 +8,7 @@ use super::estimate::{MetricSummary, OverheadSummary, mean_by_round};
 use super::system::{SystemFigures, SystemSummary};
 use super::tail;
 use crate::metric::{Metric, figure};
+use crate::pace;
 use crate::recording::{RoundPart, RoundRecord, SystemUsage, VariantRecord};
 
 /// The figures of one variant, round by round.
@@ -22,6 +23,13 @@ pub(crate) struct Figures {
     pub(crate) latency: Histogram,
     /// Lateness of all rounds.
     pub(crate) lateness: Histogram,
+}
+
+/// What a variant is compared with.
+pub(crate) struct Against<'f> {
+    pub(crate) baseline: &'f Figures,
+    /// Those on neither side, where they were measured at the same time.
+    pub(crate) others: Vec<&'f Figures>,
 }
 
 impl Figures {
@@ -64,7 +72,7 @@ impl Figures {
 
     pub(crate) fn metrics(
         &self,
-        baseline: Option<&Self>,
+        against: Option<&Against<'_>>,
         confidence: f64,
     ) -> BTreeMap<Metric, MetricSummary> {
         let summarize = |(metric, values): (&Metric, &Vec<Option<f64>>)| {
@@ -74,21 +82,41 @@ impl Figures {
             summary.is_sparse = tail::share_of(*metric)
                 .is_some_and(|share| !tail::has_enough(self.requests_fewest, share));
             summary.overhead =
-                baseline.and_then(|baseline| self.overhead(baseline, *metric, confidence));
+                against.and_then(|against| self.overhead(against, *metric, (1.0, 1.0), confidence));
             Some((*metric, summary))
         };
         self.by_metric.iter().filter_map(summarize).collect()
     }
 
     /// Pairs the rounds, or groups of rounds, in which both were measured: the baseline appears once in
-    /// each.
+    /// each. Own figures are divided by the first of two numbers, the baseline's by the second.
     fn overhead(
         &self,
-        baseline: &Self,
+        against: &Against<'_>,
         metric: Metric,
+        (by, by_of_baseline): (f64, f64),
         confidence: f64,
     ) -> Option<OverheadSummary> {
-        paired_overhead(baseline.by_part(metric), self.by_part(metric), confidence)
+        let divided = |figures: &Self, by: f64| -> BTreeMap<RoundPart, f64> {
+            let values = figures.by_part(metric);
+            values.map(|(part, value)| (part, value / by)).collect()
+        };
+        let others: Vec<BTreeMap<RoundPart, f64>> = if metric.is_of_speed() {
+            let others = against.others.iter();
+            others
+                .map(|other| other.by_part(metric).collect())
+                .collect()
+        } else {
+            Vec::new()
+        };
+        let found = pace::overhead(
+            &divided(against.baseline, by_of_baseline),
+            &divided(self, by),
+            others.iter(),
+            confidence,
+        )?;
+        let needed = paired::rounds_needed(confidence);
+        Some(OverheadSummary::of_paired(&found, needed))
     }
 
     /// A figure divided by what is the same in every round, such as operations a request; the baseline's by
@@ -97,22 +125,14 @@ impl Figures {
         &self,
         metric: Metric,
         by: f64,
-        baseline: Option<(&Self, f64)>,
+        against: Option<(&Against<'_>, f64)>,
         confidence: f64,
     ) -> Option<MetricSummary> {
-        let own = || {
-            self.by_part(metric)
-                .map(move |(part, value)| (part, value / by))
-        };
-        let by_round = own().map(|(part, value)| (part.round, value));
+        let own = self.by_part(metric);
+        let by_round = own.map(|(part, value)| (part.round, value / by));
         let mut summary = MetricSummary::of(mean_by_round(by_round))?;
-        summary.overhead = baseline.and_then(|(baseline, by)| {
-            let theirs = baseline.by_part(metric);
-            paired_overhead(
-                theirs.map(|(part, value)| (part, value / by)),
-                own(),
-                confidence,
-            )
+        summary.overhead = against.and_then(|(against, by_of_baseline)| {
+            self.overhead(against, metric, (by, by_of_baseline), confidence)
         });
         Some(summary)
     }
@@ -135,21 +155,4 @@ impl Figures {
             .map(|system| system.summary(record(&system.name)))
             .collect()
     }
-}
-
-/// The difference over the rounds, or groups of rounds, that both have a figure for.
-fn paired_overhead(
-    of_baseline: impl Iterator<Item = (RoundPart, f64)>,
-    own: impl Iterator<Item = (RoundPart, f64)>,
-    confidence: f64,
-) -> Option<OverheadSummary> {
-    let of_baseline: BTreeMap<RoundPart, f64> = of_baseline.collect();
-    let (base, own): (Vec<f64>, Vec<f64>) = own
-        .filter_map(|(part, value)| Some((*of_baseline.get(&part)?, value)))
-        .unzip();
-    // Nothing to pair, or a figure that is not finite: then there is no overhead to show.
-    let overhead = paired::overhead(&base, &own, confidence).ok()?;
-    let needed = paired::rounds_needed(confidence);
-    let rounds = base.len();
-    Some(OverheadSummary::of(&overhead, rounds, needed).with_power(&overhead))
 }

@@ -216,6 +216,7 @@ mod tests {
                 rounds_needed: 6,
                 detectable: Some(half * 1.3),
                 rounds_for_half: Some(41),
+                adjusted_by: 0,
                 is_sign_disputed: false,
             };
             let mut summary = MetricSummary::of(vec![200.0 + difference; 12]).unwrap();

@@ -8,7 +8,7 @@ use super::blocks;
 use super::check::{self, Check};
 use super::distribution::Distribution;
 use super::estimate::MetricSummary;
-use super::figures::Figures;
+use super::figures::{Against, Figures};
 use super::rate_windows::RateWindows;
 use super::verdict::{self, Verdict};
 use super::{VariantSummary, in_words, noise, pooled, search, sent};
@@ -22,6 +22,9 @@ pub(super) struct Frame<'a> {
     pub(super) confidence_each: f64,
     pub(super) round_s: Option<f64>,
     pub(super) noise_floor: Option<&'a NoiseFloor>,
+    /// Every variant that is believed, where all were measured side by side: what they took tells how
+    /// slow the machine was in a round. Empty elsewhere.
+    pub(super) told_by: Vec<(&'a str, &'a Figures)>,
     /// The recording, where variants are not all sent the same.
     pub(super) sent_otherwise: Option<&'a Recording>,
 }
@@ -34,7 +37,7 @@ pub(super) struct Row<'a> {
     pub(super) complete: Vec<&'a RoundRecord>,
     outcomes: Outcomes,
     statuses: BTreeMap<u16, u64>,
-    figures: Figures,
+    pub(super) figures: Figures,
     checks: Vec<Check>,
     pub(super) invalid: Option<Verdict>,
 }
@@ -102,6 +105,19 @@ impl<'a> Row<'a> {
         })
     }
 
+    /// The baseline, and those that are on neither side.
+    fn against<'r>(&self, baseline: &'r Self, frame: &'r Frame<'_>) -> Against<'r> {
+        let pair = [&*self.variant.name, &*baseline.variant.name];
+        let others = frame.told_by.iter();
+        Against {
+            baseline: &baseline.figures,
+            others: others
+                .filter(|(name, _)| !pair.contains(name))
+                .map(|(_, figures)| *figures)
+                .collect(),
+        }
+    }
+
     fn side(&self) -> sent::Side<'_> {
         sent::Side {
             variant: self.variant,
@@ -113,13 +129,13 @@ impl<'a> Row<'a> {
     fn sent(
         &self,
         recording: &Recording,
-        baseline: Option<&Self>,
+        against: Option<(&Self, &Against<'_>)>,
         frame: &Frame<'_>,
     ) -> sent::SentSummary {
         sent::of(
             recording,
             self.side(),
-            baseline.map(Self::side),
+            against.map(|(row, against)| (row.variant, against)),
             &self.complete,
             frame.confidence_each,
         )
@@ -129,9 +145,11 @@ impl<'a> Row<'a> {
         // A single load shows its figures below the words NOT VALID; a row of a lab has none.
         let is_shown = self.invalid.is_none() || frame.kind == Kind::Load;
         let compared = baseline.filter(|_| is_shown && !self.is_baseline());
+        let against = compared.map(|row| self.against(row, frame));
         let metrics = if is_shown {
-            let baseline = compared.map(|row| &row.figures);
-            let mut metrics = self.figures.metrics(baseline, frame.confidence_each);
+            let mut metrics = self
+                .figures
+                .metrics(against.as_ref(), frame.confidence_each);
             if let (Kind::Load, [round]) = (frame.kind, &self.complete[..]) {
                 blocks::give_intervals(round, &mut metrics);
             }
@@ -191,7 +209,7 @@ impl<'a> Row<'a> {
             sent: frame
                 .sent_otherwise
                 .filter(|_| is_shown)
-                .map(|recording| self.sent(recording, compared, frame)),
+                .map(|recording| self.sent(recording, compared.zip(against.as_ref()), frame)),
             rate_windows: is_shown.then(|| RateWindows::of(&self.complete)).flatten(),
             checks,
         }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::estimate::MetricSummary;
-use super::figures::Figures;
+use super::figures::{Against, Figures};
 use crate::float::float;
 use crate::metric::Metric;
 use crate::recording::{ProtocolText, Recording, RequestText, RoundRecord, VariantRecord};
@@ -50,7 +50,7 @@ pub(super) fn differs(recording: &Recording) -> bool {
 pub(super) fn of(
     recording: &Recording,
     own: Side<'_>,
-    of_baseline: Option<Side<'_>>,
+    against: Option<(&VariantRecord, &Against<'_>)>,
     complete: &[&RoundRecord],
     confidence: f64,
 ) -> SentSummary {
@@ -73,7 +73,7 @@ pub(super) fn of(
         bytes_received_per_request: ratio(sum(&|it| it.bytes_in), sum(&RoundRecord::answered)),
         cpu_us_per_operation: has_batches
             .then(|| {
-                let divided = of_baseline.map(|it| (it.figures, operations(it.variant)));
+                let divided = against.map(|(variant, it)| (it, operations(variant)));
                 own.figures
                     .divided(Metric::Cpu, operations(variant), divided, confidence)
             })

@@ -9,6 +9,7 @@
     reason = "made-up latencies and counts are far below the limits"
 )]
 mod machine;
+mod pace;
 mod requests;
 #[expect(
     clippy::cast_possible_truncation,

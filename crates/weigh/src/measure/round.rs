@@ -115,10 +115,14 @@ impl Rounds {
         took: Duration,
         records: &[RoundRecord],
         compared: &[&str],
+        is_side_by_side: bool,
     ) -> Next {
         match &mut self.stopping_rule {
             None => Next::GoOn(None),
-            Some(rule) => rule.next(self.begun, took, records, compared),
+            Some(rule) => {
+                rule.side_by_side(is_side_by_side);
+                rule.next(self.begun, took, records, compared)
+            }
         }
     }
 

@@ -80,6 +80,12 @@ impl StoppingRule {
         self.text.clone()
     }
 
+    /// Says whether all variants are measured side by side, so that they tell about each other how slow
+    /// the machine was.
+    pub(super) fn side_by_side(&mut self, is_side_by_side: bool) {
+        self.watch.side_by_side(is_side_by_side);
+    }
+
     /// Decides after so many rounds, which took so long, whether another one is measured.
     pub(super) fn next(
         &mut self,

@@ -1,0 +1,122 @@
+//! How slow the machine was in each round, as variants tell that are on neither side of a difference.
+//!
+//! Side by side, all variants of a round have the same machine. So what the others took, each in
+//! comparison with itself in other rounds, is what the machine did, and differences are adjusted by it
+//! ([`stats::covariate`]). The baseline and the variant themselves must not be among the others.
+
+use std::collections::BTreeMap;
+
+use stats::covariate;
+use stats::paired::{self, Overhead};
+
+use crate::recording::RoundPart;
+
+/// The mean of the logarithms of what others took in each of these rounds, and how many others that
+/// are. None without others that have a figure above 0 in all of them: with some missing in a round,
+/// its mean would say who was there and not how slow the machine was.
+fn told_by<'a>(
+    others: impl Iterator<Item = &'a BTreeMap<RoundPart, f64>>,
+    parts: &[RoundPart],
+) -> Option<(Vec<f64>, usize)> {
+    let whole = |figures: &BTreeMap<RoundPart, f64>| -> Option<Vec<f64>> {
+        let each = parts.iter().map(|part| figures.get(part).copied());
+        each.map(|figure| figure.filter(|figure| *figure > 0.0))
+            .collect()
+    };
+    let told: Vec<Vec<f64>> = others.filter_map(whole).collect();
+    (!told.is_empty()).then(|| (covariate::mean_logarithms(&told), told.len()))
+}
+
+/// The overhead over the rounds, or groups of rounds, that both have a figure for, adjusted by others
+/// where there are any; with the number of rounds, and of others. None where nothing can be paired.
+pub(crate) fn overhead<'a>(
+    of_baseline: &BTreeMap<RoundPart, f64>,
+    own: &BTreeMap<RoundPart, f64>,
+    others: impl Iterator<Item = &'a BTreeMap<RoundPart, f64>>,
+    confidence: f64,
+) -> Option<Paired> {
+    let both = own
+        .iter()
+        .filter_map(|(part, value)| Some((*part, *of_baseline.get(part)?, *value)));
+    let (mut parts, mut base, mut variant) = (Vec::new(), Vec::new(), Vec::new());
+    for (part, of_baseline, value) in both {
+        parts.push(part);
+        base.push(of_baseline);
+        variant.push(value);
+    }
+    let (overhead, adjusted_by) = match told_by(others, &parts) {
+        Some((pace, count)) => (
+            paired::overhead_adjusted(&base, &variant, &pace, confidence),
+            count,
+        ),
+        None => (paired::overhead(&base, &variant, confidence), 0),
+    };
+    Some(Paired {
+        // Nothing to pair, or a figure that is not finite: then there is no overhead to show.
+        overhead: overhead.ok()?,
+        base,
+        adjusted_by,
+    })
+}
+
+/// What two variants differ by.
+pub(crate) struct Paired {
+    pub(crate) overhead: Overhead,
+    /// The baseline's figures in the rounds that both were measured in.
+    pub(crate) base: Vec<f64>,
+    /// The others that told how slow the machine was.
+    pub(crate) adjusted_by: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(values: &[f64]) -> BTreeMap<RoundPart, f64> {
+        let part = |round| RoundPart { round, group: 0 };
+        (0..).map(part).zip(values.iter().copied()).collect()
+    }
+
+    #[test]
+    fn rounds_in_which_all_are_slow_do_not_widen_the_interval() {
+        let slow = [1.0, 1.4, 0.8, 1.1, 1.3, 0.9, 1.2, 0.7];
+        let luck = [0.3, -0.2, 0.1, -0.3, 0.2, -0.1, 0.2, -0.2];
+        let scaled = |by: f64| -> Vec<f64> { slow.iter().map(|slow| by * slow).collect() };
+        let own: Vec<f64> = scaled(300.0)
+            .iter()
+            .zip(luck)
+            .map(|(us, luck)| us + luck)
+            .collect();
+        let (base, own, other) = (
+            figures(&scaled(100.0)),
+            figures(&own),
+            figures(&scaled(50.0)),
+        );
+        let plain = overhead(&base, &own, [].into_iter(), 0.95).unwrap();
+        let adjusted = overhead(&base, &own, [&other].into_iter(), 0.95).unwrap();
+        let width = |found: &Paired| found.overhead.difference.interval.unwrap().half_width();
+        assert!(width(&adjusted) < 0.2 * width(&plain));
+        assert_eq!((plain.adjusted_by, adjusted.adjusted_by), (0, 1));
+    }
+
+    #[test]
+    fn who_was_not_there_in_a_round_tells_nothing() {
+        let (base, own) = (figures(&[1.0; 8]), figures(&[2.0; 8]));
+        let others = [figures(&[3.0; 7]), figures(&[0.0; 8]), figures(&[3.0; 8])];
+        let found = overhead(&base, &own, others.iter(), 0.95).unwrap();
+        assert_eq!(found.adjusted_by, 1);
+        let nobody = overhead(&base, &own, others[..2].iter(), 0.95).unwrap();
+        assert_eq!(nobody.adjusted_by, 0);
+    }
+
+    #[test]
+    fn only_rounds_of_both_are_paired() {
+        let found = overhead(
+            &figures(&[1.0, 2.0, 3.0]),
+            &figures(&[5.0, 5.0]),
+            [].into_iter(),
+            0.95,
+        );
+        assert_eq!(found.unwrap().base, [1.0, 2.0]);
+    }
+}
