@@ -31,8 +31,8 @@ pub use limits::{
     ConnectionFlags, HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, HTTP2_STREAMS, Limits, Most,
     Timeouts, descriptors,
 };
-pub use listener::{Listener, prepare, set_queue};
-pub use serve::{pause_after, pause_in_crowd, runtime, serve, stop_signal};
+pub use listener::{Listener, prepare};
+pub use serve::{accept, pause_after, pause_in_crowd, runtime, serve, stop_signal};
 pub use tracker::{Exchange, Portion, Tracked, TrackedBody, TrackedIo, Tracker, Work, count_rests};
 pub use worker::{Handler, Worker, worker_thread};
 

@@ -35,12 +35,8 @@ pub fn prepare(listener: &TcpListener) -> io::Result<()> {
 /// (`net.core.somaxconn`).
 ///
 /// The standard library asks for 128. When so many clients come at once, the system drops the first
-/// packet of the next one, who tries again after a whole second. Only where connections are accepted
-/// more slowly than they come is a short queue better: in a long one everybody waits.
-///
-/// # Errors
-/// When the system refuses.
-pub fn set_queue(listener: &TcpListener, connections: u16) -> io::Result<()> {
+/// packet of the next one, who tries again after a whole second.
+fn set_queue(listener: &TcpListener, connections: u16) -> io::Result<()> {
     // A second call on the same socket changes its queue and nothing else.
     Ok(rustix::net::listen(listener, connections.into())?)
 }

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::io;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::runtime::{self, LocalOptions, LocalRuntime};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::connection_table::ConnectionTable;
+use crate::connection_table::{ConnectionTable, Slot};
 use crate::listener::Listener;
 use crate::tracker::count_rests;
 use crate::worker::Worker;
@@ -108,29 +108,47 @@ async fn deal_out(
         stopped.await;
         return Ok(());
     }
-    let listener = Listener::new(listener)?;
-    let mut stopped = pin!(stopped);
     let mut turns = workers.iter().cycle();
-    loop {
-        let accepted = std::future::poll_fn(|task| {
-            // First, so that a flood of connections cannot delay the stop.
-            if stopped.as_mut().poll(task).is_ready() {
-                return Poll::Ready(None);
-            }
-            listener.poll_accept(task).map(Some)
-        })
-        .await;
-        match accepted {
-            None => return Ok(()),
-            Some(Ok((stream, peer))) => {
-                // Refused: closed at once, before a worker hears of it.
-                if let Ok(slot) = table.take(Some(peer.ip())) {
-                    let worker = turns.next().expect("there is at least one worker");
-                    worker.give(stream, slot);
+    let give = async |stream, slot| {
+        let worker = turns.next().expect("there is at least one worker");
+        worker.give(stream, slot);
+    };
+    accept(Listener::new(listener)?, table, give, stopped).await;
+    Ok(())
+}
+
+/// Accepts and counts connections until `stopped`, and gives those away that may be served. The
+/// listener is closed then.
+///
+/// They are counted here and not by what serves them: a connection that waits to be counted has a file
+/// descriptor, and a crowd of those would leave none.
+pub async fn accept(
+    listener: Listener,
+    table: &Arc<ConnectionTable>,
+    mut give: impl AsyncFnMut(TcpStream, Slot),
+    stopped: impl Future<Output = ()>,
+) {
+    let mut stopped = pin!(stopped);
+    let mut accepting = pin!(async {
+        loop {
+            match std::future::poll_fn(|task| listener.poll_accept(task)).await {
+                Ok((stream, peer)) => {
+                    // Refused: closed at once, before a worker hears of it.
+                    if let Ok(slot) = table.take(Some(peer.ip())) {
+                        give(stream, slot).await;
+                    }
+                    pause_in_crowd(table).await;
                 }
-                pause_in_crowd(table).await;
+                Err(error) => pause_after(table, &error).await,
             }
-            Some(Err(error)) => pause_after(table, &error).await,
         }
-    }
+    });
+    std::future::poll_fn(|task| {
+        // First, so that a flood of connections cannot delay the stop.
+        if stopped.as_mut().poll(task).is_ready() {
+            return Poll::Ready(());
+        }
+        accepting.as_mut().poll(task)
+    })
+    .await
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chassis::{ConnectionTable, Tracked, Tracker};
+use chassis::{ConnectionTable, Slot, Tracked, Tracker};
 use tokio::sync::Mutex;
 
 use crate::reply::Reply;
@@ -37,9 +37,15 @@ impl Connections {
         }
     }
 
+    /// Watches a connection that was counted when it was accepted.
+    #[must_use]
+    pub fn watched(&self, slot: Slot) -> Tracked {
+        self.tracker.begin(slot)
+    }
+
     /// Takes a connection up; none when too many are open, and it is to be closed.
     pub async fn begin(&self, peer: Option<IpAddr>) -> Option<Tracked> {
-        // One at a time, because the libraries hand over many at once: when nearly all places are
+        // One at a time, because the library hands over many at once: when nearly all places are
         // taken, those that make room have to end before the next is let in.
         let _door = self.door.lock().await;
         let tracked = self.tracker.begin(self.table.take(peer).ok()?);

@@ -2,13 +2,15 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use test_client::{Connection, Process, now};
 
 use crate::http::{get, post};
-use crate::server::{PROGRAMS, start};
+use crate::server::{PROGRAMS, start, start_with_descriptors};
 
 const QUERY: &str = r#"{"query":"{ total }"}"#;
 
@@ -69,6 +71,66 @@ fn one_address_cannot_take_all_connections() {
         wait_for(&server, refused, 50);
         // The stranger's half of them, and the one that asks.
         wait_for_open(&server, 11);
+    }
+}
+
+#[test]
+fn a_client_with_many_connections_is_served_in_turn_with_others() {
+    const CONNECTIONS: usize = 20;
+    const EACH: usize = 4;
+    let large = post(r#"{"query":"{ items(count: 10000) { id name } }"}"#).to_bytes();
+    let served = r#"http_requests_total{status="200"}"#;
+    for program in PROGRAMS {
+        let server = start(program, &[]);
+        let mut many: Vec<_> = (0..CONNECTIONS)
+            .map(|_| server.connect_from(STRANGER))
+            .collect();
+        for connection in &mut many {
+            connection.write(&large.repeat(EACH));
+        }
+        assert_eq!(server.send(&post(QUERY)).status, 200);
+        let meanwhile = count(&server, served);
+        // Each of these two requests comes on a connection of its own, which takes some steps. Were they
+        // not served in turn, nearly all of the others would go before.
+        assert!(meanwhile < 40, "{program}: {meanwhile} were served before");
+        // The others were there.
+        wait_for(&server, served, 20);
+    }
+}
+
+#[test]
+fn a_crowd_that_comes_again_and_again_keeps_nobody_waiting() {
+    // More than the server has descriptors. A client whose first packet the system dropped, because
+    // too many waited to be accepted, tries again after a whole second.
+    const STRANGERS: usize = 6;
+    const EACH: usize = 100;
+    const NOTICED: Duration = Duration::from_millis(900);
+    for program in PROGRAMS {
+        let server = start_with_descriptors(program, 512);
+        let is_over = AtomicBool::new(false);
+        let slowest = thread::scope(|scope| {
+            for _ in 0..STRANGERS {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        let crowd = (0..EACH).map(|_| server.connect_from(STRANGER));
+                        drop(crowd.collect::<Vec<_>>());
+                    }
+                });
+            }
+            let slowest = (0..50).map(|_| {
+                let start = now();
+                assert_eq!(server.send(&post(QUERY)).status, 200);
+                let took = start.elapsed();
+                pause(Duration::from_millis(20));
+                took
+            });
+            let slowest = slowest.max();
+            is_over.store(true, Ordering::Relaxed);
+            slowest
+        });
+        assert!(slowest < Some(NOTICED), "{program}: {slowest:?}");
+        let refused = r#"http_server_connections_refused_total{limit="address"}"#;
+        assert!(count(&server, refused) > 0, "there was no crowd");
     }
 }
 

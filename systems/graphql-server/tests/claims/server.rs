@@ -21,6 +21,17 @@ pub(crate) fn start(program: &str, flags: &[&str]) -> Process {
     Process::start(&mut command)
 }
 
+/// The same with two workers and so many file descriptors.
+pub(crate) fn start_with_descriptors(program: &str, count: u32) -> Process {
+    let mut command = Command::new("sh");
+    command
+        .arg("-c")
+        .arg(format!(r#"ulimit -n {count}; exec "$@""#))
+        .args(["sh", program])
+        .envs([("LISTEN", "127.0.0.1:0"), ("WORKERS", "2")]);
+    Process::start(&mut command)
+}
+
 /// Both programs, started alike.
 pub(crate) fn both(flags: &[&str]) -> [Process; 2] {
     PROGRAMS.map(|program| start(program, flags))

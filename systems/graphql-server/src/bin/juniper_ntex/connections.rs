@@ -1,15 +1,15 @@
-//! Between ntex's acceptor and its HTTP service: connections are counted, watched, and found again
-//! by the requests that they carry.
+//! Between our acceptor and ntex's HTTP service: connections are watched, and found again by the
+//! requests that they carry.
 
 use std::cell::RefCell;
+use std::net::TcpStream;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Context;
 
-use chassis::Tracked;
+use chassis::{Slot, Tracked};
 use graphql_server::connections::Connections;
 use ntex::SharedCfg;
-use ntex::io::types::PeerAddr;
 use ntex::io::{Io, IoRef};
 use ntex::service::{Service, ServiceCtx, ServiceFactory};
 use ntex::util::{HashMap, join};
@@ -39,44 +39,55 @@ impl Open {
     }
 }
 
-/// A service, or what makes one, that gets only so many connections.
-pub(crate) struct Counted<S> {
+/// A connection that was counted when it was accepted.
+pub(crate) struct Accepted {
+    pub(crate) stream: TcpStream,
+    pub(crate) slot: Slot,
+}
+
+/// A service, or what makes one, whose connections are watched.
+pub(crate) struct Watched<S> {
     http: S,
+    config: SharedCfg,
     open: Rc<Open>,
 }
 
-impl<S> Counted<S> {
-    pub(crate) fn new(http: S, open: Rc<Open>) -> Self {
-        Self { http, open }
+impl<S> Watched<S> {
+    pub(crate) fn new(http: S, config: SharedCfg, open: Rc<Open>) -> Self {
+        Self { http, config, open }
     }
 }
 
-impl<S> ServiceFactory<Io, SharedCfg> for Counted<S>
+impl<S> ServiceFactory<Accepted> for Watched<S>
 where
     S: ServiceFactory<Io, SharedCfg, Response = ()>,
 {
     type Response = ();
     type Error = S::Error;
-    type Service = Counted<S::Service>;
+    type Service = Watched<S::Service>;
     type InitError = S::InitError;
 
-    async fn create(&self, config: SharedCfg) -> Result<Self::Service, S::InitError> {
-        let http = self.http.create(config).await?;
+    async fn create(&self, (): ()) -> Result<Self::Service, S::InitError> {
+        let config = self.config.clone();
+        let http = self.http.create(config.clone()).await?;
         // Here and not before, because only here a worker is sure to run.
         ntex::rt::spawn(self.open.connections.clone().watch());
-        Ok(Counted::new(http, Rc::clone(&self.open)))
+        Ok(Watched::new(http, config, Rc::clone(&self.open)))
     }
 }
 
-impl<S: Service<Io, Response = ()>> Service<Io> for Counted<S> {
+impl<S: Service<Io, Response = ()>> Service<Accepted> for Watched<S> {
     type Response = ();
     type Error = S::Error;
 
-    async fn call(&self, io: Io, ctx: ServiceCtx<'_, Self>) -> Result<(), S::Error> {
-        let peer = io.query::<PeerAddr>().get().map(|peer| peer.0.ip());
-        let Some(tracked) = self.open.connections.begin(peer).await else {
-            // Closed with `io`.
-            return Ok(());
+    async fn call(&self, accepted: Accepted, ctx: ServiceCtx<'_, Self>) -> Result<(), S::Error> {
+        let tracked = self.open.connections.watched(accepted.slot);
+        let io = match ntex::rt::from_tcp_stream(accepted.stream, self.config.clone()) {
+            Ok(io) => io,
+            Err(error) => {
+                tracing::warn!(%error, "a connection was lost");
+                return Ok(());
+            }
         };
         let (socket, written) = (io.get_ref(), io.get_ref());
         tracked.gauge(move || written.with_write_dst_buf(|pages| pages.len()));

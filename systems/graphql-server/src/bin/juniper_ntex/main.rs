@@ -1,5 +1,6 @@
 //! `graphql-server-juniper-ntex`: GraphQL by juniper, HTTP by ntex.
 
+mod acceptor;
 mod connections;
 mod schema;
 mod server;

@@ -23,12 +23,11 @@ use ntex::http::{HttpService, HttpServiceConfig, KeepAlive, StatusCode};
 use ntex::time::{Millis, Seconds, sleep};
 use ntex::web::types::{Payload, State};
 use ntex::web::{self, App, HttpRequest, HttpResponse};
+use ntex_server::WorkerPool;
 
-use crate::connections::{Counted, Open};
+use crate::acceptor::{Door, Workers};
+use crate::connections::{Open, Watched};
 use crate::schema::{self, Schema};
-
-/// Connections that may wait to be accepted.
-const QUEUE: u16 = 128;
 
 /// Time for the library's own timers before ours, which know less, end a connection: the library
 /// counts whole seconds, and tells the client why.
@@ -51,43 +50,38 @@ pub(crate) fn serve(listener: TcpListener, setup: Setup) -> io::Result<()> {
 }
 
 async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
-    // The library hands connections over more slowly than a crowd of clients opens them.
-    chassis::set_queue(&listener, QUEUE)?;
-    // A copy, because `setup` moves into the closure that makes the workers.
-    let config = setup.config.clone();
+    // Copies, because `setup` moves into the closure that makes the workers.
+    let (config, table) = (setup.config.clone(), Arc::clone(&setup.table));
     let counter = Arc::new(Counter::default());
     let http: SharedCfg = SharedCfg::new("http").add(http_config(&config)).into();
-    // What `HttpServer` of the library does, with our service between.
-    let server = ntex::server::build()
+    let door = Door::new();
+    // This runs once in each worker: schema, counters and connections are its own, only the mutation's
+    // sum is shared.
+    let make = move || {
+        let head_timeout = setup.config.request_timeout + LIBRARY_FIRST;
+        let open = Open::new(Connections::new(&setup, head_timeout));
+        let handler = Rc::new(Handler {
+            worker: Worker::new(&setup),
+            schema: schema::schema(&counter),
+            open: Rc::clone(&open),
+        });
+        // What `HttpServer` of the library does, with our service between.
+        let app = App::new()
+            .state(handler)
+            .service(web::resource("/graphql").to(graphql))
+            .service(web::resource("/health").to(health))
+            .service(web::resource("/metrics").to(metrics))
+            .default_service(web::to(not_found));
+        Watched::new(HttpService::new(app), http.clone(), open)
+    };
+    let server = WorkerPool::new()
+        .name("graphql-server")
         .workers(config.workers)
-        .maxconn(config.accepted_by_worker())
         .disable_signals()
-        .shutdown_timeout(seconds(config.stop_timeout))
-        // Bound before, so that a port in use ends the start and the address could be printed.
-        .listen(
-            "http",
-            listener,
-            async move |service: ntex::server::Config| {
-                service.config(http.clone());
-                // This runs once in each worker: schema, counters and connections are its own, only the
-                // mutation's sum is shared.
-                let head_timeout = setup.config.request_timeout + LIBRARY_FIRST;
-                let open = Open::new(Connections::new(&setup, head_timeout));
-                let handler = Rc::new(Handler {
-                    worker: Worker::new(&setup),
-                    schema: schema::schema(&counter),
-                    open: Rc::clone(&open),
-                });
-                let app = App::new()
-                    .state(handler)
-                    .service(web::resource("/graphql").to(graphql))
-                    .service(web::resource("/health").to(health))
-                    .service(web::resource("/metrics").to(metrics))
-                    .default_service(web::to(not_found));
-                Counted::new(HttpService::new(app), open)
-            },
-        )?
-        .run();
+        .shutdown_timeout(config.stop_timeout)
+        .run(Workers::new(make, door.clone()));
+    // Bound before, so that a port in use ends the start and the address could be printed.
+    ntex::rt::spawn(door.accept(listener, table, server.clone())?);
     let handle = server.clone();
     // Our own signals: the libraries' handlers differ in what a second signal does.
     stop_on_signal(move || drop(handle.stop(true)))?;

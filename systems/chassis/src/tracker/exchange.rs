@@ -1,0 +1,139 @@
+//! One request on a connection: when it is its turn, what is noted when it is answered, and the work
+//! that may outlive it.
+
+use std::rc::Rc;
+
+use super::{Order, Protocol, State, TrackedBody};
+use crate::connection_table::Cause;
+
+/// Requests that a client may cancel at once, beyond those that it lets be answered.
+const RESETS_MAX: u32 = 100;
+/// Ticks after which a client has waited for its answer, and may well lose its patience.
+const PATIENCE_TICKS: u32 = 10;
+
+/// A request and its answer, until the system or HTTP/2 has taken the last of it.
+#[derive(Debug)]
+pub struct Exchange {
+    pub(super) state: Rc<State>,
+    /// The tick at which it began.
+    began: u32,
+    is_answered: bool,
+}
+
+impl Exchange {
+    pub(super) fn begin(state: &Rc<State>) -> Self {
+        Self {
+            began: state.registry.now(),
+            state: Rc::clone(state),
+            is_answered: false,
+        }
+    }
+
+    /// Lets others go first: other connections when this one was served in its current turn already,
+    /// and other clients when a request of this one was begun in a pass that has lasted for long.
+    ///
+    /// HTTP/1.1 reads one request behind the other for as long as there are any, so a client that
+    /// sends many at once would have them all answered before anybody else is. Streams of HTTP/2
+    /// are tasks of their own.
+    pub async fn turn(&self) {
+        let state = &self.state;
+        let passes = &state.registry.passes;
+        let was_served = || {
+            state.protocol.get() == Protocol::Http1 && state.served.get() == Some(state.turn.get())
+        };
+        // A loop, because hyper may look again in the same turn.
+        while was_served() || !passes.admits(state.slot.network()) {
+            let pass = passes.current();
+            state.next_turn().await;
+            passes.looked(pass);
+        }
+        state.served.set(Some(state.turn.get()));
+    }
+
+    /// Notes that work for this request goes on until what is returned is dropped.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        let working = &self.state.working;
+        working.set(working.get() + 1);
+        Work(Rc::clone(&self.state))
+    }
+
+    /// Requests of the same connection that are worked on, also those that were cancelled.
+    #[must_use]
+    pub fn working(&self) -> u32 {
+        self.state.working.get()
+    }
+
+    /// Hands the answer over to a server that writes it by itself, with so many bytes of body.
+    ///
+    /// All of them must be written, or the connection never counts as idle again.
+    pub fn handed(mut self, bytes: usize) {
+        self.note_answer();
+        let state = &self.state;
+        if state.held.get() == 0 {
+            state.taken.set(state.registry.now());
+        }
+        state.held.set(state.held.get() + bytes);
+        state.registry.add_unsent(bytes);
+        if let Some(gauge) = &*state.gauge.borrow() {
+            gauge.handed(bytes);
+        }
+    }
+
+    /// The answer's body, watched until it is written.
+    #[must_use]
+    pub fn answer<B>(mut self, body: B) -> TrackedBody<B> {
+        self.note_answer();
+        TrackedBody::new(body, self)
+    }
+
+    fn note_answer(&mut self) {
+        self.is_answered = true;
+        let answered = &self.state.answered;
+        answered.set(answered.get().saturating_add(1));
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        let state = &self.state;
+        state.ended();
+        // The clock is read only for the few that were not answered.
+        let waited = || state.registry.now().wrapping_sub(self.began);
+        if self.is_answered || waited() > PATIENCE_TICKS {
+            return;
+        }
+        let cancelled = state.cancelled.get().saturating_add(1);
+        state.cancelled.set(cancelled);
+        // Each costs a client a few bytes and the service a whole request's work.
+        if cancelled > RESETS_MAX.saturating_add(state.answered.get()) {
+            state.end(Order::Drop, Cause::Resets);
+        }
+    }
+}
+
+/// Work for a request, which may outlive its connection: the connection counts as open for so long.
+#[derive(Debug)]
+pub struct Work(Rc<State>);
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.0.working.set(self.0.working.get() - 1);
+    }
+}
+
+impl State {
+    /// Waits until the runtime has looked for what has arrived from others, which a task that only
+    /// wakes itself would keep it from.
+    async fn next_turn(&self) {
+        let turn = self.turn.get();
+        loop {
+            tokio::task::yield_now().await;
+            // Servers may poll the work for a request again although nothing has woken it, actix's
+            // always does: then no time has passed. Streams of HTTP/2 have no turns of their own.
+            if self.protocol.get() != Protocol::Http1 || self.turn.get() != turn {
+                return;
+            }
+        }
+    }
+}
