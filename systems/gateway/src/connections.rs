@@ -4,14 +4,19 @@ use std::num::NonZeroUsize;
 
 use chassis::{Exchange, Most, Timeouts, Work};
 use gateway_config::Config;
+use gateway_upstream::ConnectionLimits;
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::conn::auto;
 
 use crate::serving::Serving;
 
-/// The part of the file descriptors that clients may have by default. The other half is for
-/// subgraphs, whose connections are about as many as requests under way.
+/// The part of the file descriptors that clients may have by default.
 const SHARE: f64 = 1.0 / 2.0;
+
+/// The part that connections to services may have. One client may have many requests under way, and
+/// each many to subgraphs, so these are not bounded by the connections of clients. What is left is for
+/// files, the listeners and Redis.
+const UPSTREAM_SHARE: f64 = 3.0 / 8.0;
 
 /// How many connections there may be.
 pub(crate) fn most(config: &Config) -> Most {
@@ -21,6 +26,18 @@ pub(crate) fn most(config: &Config) -> Most {
         limits.max_connections_per_address.map(NonZeroUsize::get),
         SHARE,
     )
+}
+
+/// How many connections to services there may be.
+pub(crate) fn upstream(config: &Config) -> ConnectionLimits {
+    let limits = &config.limits;
+    let total = limits.max_upstream_connections.map(NonZeroUsize::get);
+    let per_origin = limits.max_upstream_connections_per_origin;
+    ConnectionLimits {
+        total: Most::new(total, None, UPSTREAM_SHARE).total,
+        per_origin: per_origin.map(NonZeroUsize::get),
+        waiting: limits.max_upstream_waiting.get(),
+    }
 }
 
 /// How long clients may let one of so many workers wait.

@@ -152,6 +152,7 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         metrics,
         health: Health::new(&config.health_check.readiness),
         connections: ConnectionTable::new(connections::most(&config)),
+        traffic: Arc::default(),
         workers: count,
     });
     common.health.missing(loader.missing(&generation));

@@ -7,6 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::net::IpAddr;
+use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use chassis::{ConnectionTable, Exchange, Tracked, TrackedBody, Tracker, count_rests};
 use gateway_remote::REST_PREFIX;
-use gateway_upstream::{Client, ClientSettings};
+use gateway_upstream::{Client, ClientSettings, Traffic};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -54,6 +55,8 @@ pub(crate) struct Common {
     pub(crate) planning: Arc<Planning>,
     /// The open connections of clients.
     pub(crate) connections: Arc<ConnectionTable>,
+    /// What their clients count together.
+    pub(crate) traffic: Arc<Traffic>,
     /// How many workers there are.
     pub(crate) workers: usize,
 }
@@ -81,7 +84,12 @@ pub(crate) fn run(
         .max_blocking_threads(8)
         .build_local(LocalOptions::default())?;
     let shard = common.metrics.shard();
-    let client = Client::new(ClientSettings::default());
+    let client = Client::new(ClientSettings {
+        connections: connections::upstream(&generation.config),
+        workers: NonZeroUsize::new(common.workers).unwrap_or(NonZeroUsize::MIN),
+        traffic: Arc::clone(&common.traffic),
+        ..ClientSettings::default()
+    });
     let worker = Rc::new(Worker {
         serving: RefCell::new(Serving::new(
             generation,
@@ -144,6 +152,7 @@ impl Worker {
                 Order::Connection(accepted) => self.accept(accepted, &tracker, &open),
                 Order::Generation(generation) => {
                     let client = self.client.clone();
+                    client.set_limits(connections::upstream(&generation.config));
                     let planning = &self.common.planning;
                     let serving = Serving::new(generation, client, &self.shard, planning);
                     // Requests under way hold an `Rc` of the former view and end with it.
@@ -289,7 +298,10 @@ impl Worker {
             answers: answers(generation),
             demanded: generation.demand.as_ref().map(|it| it.counts()),
         };
-        let text = self.common.metrics.text(caches, &self.common.connections);
+        let text = self
+            .common
+            .metrics
+            .text(caches, (&self.common.connections, &self.common.traffic));
         let media = http::HeaderValue::from_static(telemetry::metrics::CONTENT_TYPE);
         reply::with_body(StatusCode::OK, media, text)
     }

@@ -84,6 +84,10 @@ pub struct SubgraphShaping {
     pub dns_resolution_strategy: Option<DnsStrategy>,
     /// How long a connection may be idle before it is closed, 15s when left out.
     pub pool_idle_timeout: Option<Written<Duration>>,
+    /// Most connections to its address at a time, those of all workers;
+    /// `limits.max_upstream_connections_per_origin` when left out. Subgraphs at one address that say
+    /// the same number share it. Not known to the original.
+    pub max_connections: Option<NonZeroUsize>,
     /// Whether a failed request is sent again, within a budget.
     pub experimental_retry: Option<Retry>,
 }
@@ -131,6 +135,8 @@ pub struct EffectiveShaping {
     pub http_versions: HttpVersions,
     /// How long a connection may be idle.
     pub pool_idle_timeout: Duration,
+    /// Most connections to its address at a time; as to any other when nothing is said.
+    pub max_connections: Option<NonZeroUsize>,
     /// Whether a failed request is sent again.
     pub retry: Option<Retry>,
 }
@@ -161,6 +167,7 @@ impl TrafficShaping {
                 .unwrap_or_default(),
             pool_idle_timeout: first(sections(), |section| section.pool_idle_timeout)
                 .map_or(Duration::from_secs(15), |timeout| timeout.0),
+            max_connections: first(sections(), |section| section.max_connections),
             retry: first(sections(), |section| section.experimental_retry),
         }
     }

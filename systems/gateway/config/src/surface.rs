@@ -131,6 +131,17 @@ pub struct Limits {
     /// network of IPv6 (a /64) is one address; this machine's own (127.0.0.1, ::1) and Unix
     /// sockets are not counted.
     pub max_connections_per_address: Option<NonZeroUsize>,
+    /// Connections that the gateway may have open at a time, to subgraphs, coprocessors and all other
+    /// services: three eighths of the process's file descriptors when left out. Each worker has an
+    /// equal part; idle ones make room for those that are needed. Not known to the original.
+    pub max_upstream_connections: Option<NonZeroUsize>,
+    /// The same to one address; as many as are left for others when left out, so one slow address
+    /// gets half, and two get a third each. `traffic_shaping` says it for a subgraph. Not known to the
+    /// original.
+    pub max_upstream_connections_per_origin: Option<NonZeroUsize>,
+    /// Requests that wait for a connection to one address, or to any; more fail at once. Not known to
+    /// the original.
+    pub max_upstream_waiting: NonZeroUsize,
     /// Requests that one HTTP/2 connection may have under way; with `early_cancel: false` this
     /// counts those that it cancelled, and more are answered with 503.
     pub http2_max_concurrent_streams: NonZeroU32,
@@ -175,6 +186,9 @@ impl Default for Limits {
             introspection_max_depth: true,
             max_connections: None,
             max_connections_per_address: None,
+            max_upstream_connections: None,
+            max_upstream_connections_per_origin: None,
+            max_upstream_waiting: NonZeroUsize::new(1_024).expect("1,024 is not zero"),
             http2_max_concurrent_streams: NonZeroU32::new(100).expect("100 is not zero"),
             max_unsent_response_bytes: Written(ByteSize(256 << 20)),
             response_max_bytes: Written(ByteSize(64 << 20)),

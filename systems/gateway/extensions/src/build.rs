@@ -211,6 +211,7 @@ pub fn subgraph_endpoint(
         http2: http2(shaping.http_versions),
         pool_idle_timeout: Some(shaping.pool_idle_timeout),
         trust,
+        connections_max: shaping.max_connections,
         ..Policy::default()
     };
     match config.override_subgraph_url.get(name) {

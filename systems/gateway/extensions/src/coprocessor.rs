@@ -43,6 +43,10 @@ impl CoprocessorError {
     pub(crate) fn is_timeout(&self) -> bool {
         matches!(self, Self::Send(error) if error.is_timeout())
     }
+
+    pub(crate) fn is_crowded(&self) -> bool {
+        matches!(self, Self::Send(error) if error.is_crowded())
+    }
 }
 
 /// One configured stage. Making its message and applying an answer are pure;
@@ -338,6 +342,7 @@ fn policy(client: &CoprocessorClient) -> Policy {
             .experimental_http2_keep_alive_timeout
             .as_ref()
             .map_or(usual.keep_alive_timeout, |time| **time),
+        connections_max: None,
     }
 }
 
@@ -355,6 +360,8 @@ pub(crate) struct StageCall<'a> {
 pub(crate) fn failed_response(error: &CoprocessorError) -> Response {
     if error.is_timeout() {
         failure::timeout()
+    } else if error.is_crowded() {
+        failure::crowded()
     } else {
         failure::internal()
     }

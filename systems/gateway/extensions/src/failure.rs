@@ -49,6 +49,15 @@ impl FetchProblem {
         }
     }
 
+    pub(crate) fn crowded(service: &str) -> Self {
+        let mut extensions = Map::new();
+        extensions.insert("code".into(), "REQUEST_CONCURRENCY_LIMITED".into());
+        Self {
+            message: format!("too many requests wait for '{service}'"),
+            extensions,
+        }
+    }
+
     pub(crate) fn to_value(&self) -> Value {
         json!({ "message": self.message, "extensions": self.extensions })
     }
@@ -80,6 +89,15 @@ pub(crate) fn internal() -> Response {
         StatusCode::INTERNAL_SERVER_ERROR,
         "internal server error",
         "INTERNAL_SERVER_ERROR",
+    )
+}
+
+/// What a client sees when too many requests wait for a coprocessor.
+pub(crate) fn crowded() -> Response {
+    error_response(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "Your request has been concurrency limited",
+        "REQUEST_CONCURRENCY_LIMITED",
     )
 }
 

@@ -125,6 +125,8 @@ impl Service {
         // more failure.
         let problem = if error.is_timeout() && self.is_shaped {
             FetchProblem::timed_out()
+        } else if error.is_crowded() {
+            FetchProblem::crowded(subgraph)
         } else {
             // The reason names internal addresses; it stays in the log.
             FetchProblem::http(subgraph, "a coprocessor failed", None)

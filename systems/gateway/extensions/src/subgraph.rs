@@ -289,7 +289,8 @@ impl Subgraph {
             let is_success = match &sent {
                 Ok(reply) => !reply.status.is_server_error(),
                 Err(error) => {
-                    if error.is_timeout() {
+                    // Too many wait already; one more would make it worse.
+                    if error.is_timeout() || error.is_crowded() {
                         return sent;
                     }
                     false
@@ -347,6 +348,13 @@ impl Subgraph {
                 log::warn!("subgraph `{}`: {error}", self.name);
                 return SubgraphOutcome {
                     problems: vec![FetchProblem::timed_out()],
+                    ..SubgraphOutcome::default()
+                };
+            }
+            Err(error) if error.is_crowded() => {
+                log::warn!("subgraph `{}`: {error}", self.name);
+                return SubgraphOutcome {
+                    problems: vec![FetchProblem::crowded(&self.name)],
                     ..SubgraphOutcome::default()
                 };
             }

@@ -36,7 +36,7 @@ fn a_scrape_adds_up_all_workers() {
         plans,
         ..Caches::default()
     };
-    let text = metrics.text(caches, &connections());
+    let text = metrics.text(caches, (&connections(), &Arc::default()));
     for (name, expected) in [
         (
             "http_server_requests_total{http_response_status_code=\"200\"}",
@@ -93,7 +93,7 @@ fn clients_beyond_the_limit_are_counted_together() {
     for number in 0..CLIENTS_MAX + 7 {
         shard.client(Some(number.to_string()), None);
     }
-    let text = metrics.text(Caches::default(), &connections());
+    let text = metrics.text(Caches::default(), (&connections(), &Arc::default()));
     let name = "graphql_client_requests_total{client_name=\"(other)\",client_version=\"\"}";
     assert_eq!(sample(&text, name), Some(7.0));
 }

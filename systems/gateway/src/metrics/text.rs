@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chassis::ConnectionTable;
+use gateway_upstream::Traffic;
 use telemetry::metrics::{self, Buckets, Counts, Scrape};
 
 use crate::demand::{self, Demanded};
@@ -18,13 +19,18 @@ use super::{
 
 impl Metrics {
     /// Everything counted so far, and what the process uses now.
-    pub(crate) fn text(&self, caches: Caches, connections: &Arc<ConnectionTable>) -> String {
+    pub(crate) fn text(
+        &self,
+        caches: Caches,
+        (connections, traffic): (&Arc<ConnectionTable>, &Arc<Traffic>),
+    ) -> String {
         // A copy of the list, so that no lock is held while the text is written.
         let shards = lock(&self.shards).clone();
         let snapshot = Arc::new(Snapshot {
             shards,
             caches,
             planning: self.planning(),
+            traffic: Arc::clone(traffic),
         });
         metrics::text(Arc::new((snapshot, Arc::clone(connections))))
     }
@@ -36,17 +42,32 @@ struct Snapshot {
     shards: Vec<Arc<Shard>>,
     caches: Caches,
     planning: Arc<Planning>,
+    traffic: Arc<Traffic>,
 }
 
 impl Counts for Snapshot {
     fn tell(&self, scrape: &mut Scrape<'_>) -> Result {
         self.requests(scrape)?;
         self.subgraphs(scrape)?;
+        upstream(scrape, &self.traffic)?;
         self.coprocessors(scrape)?;
         self.clients(scrape)?;
         caches(scrape, &self.caches)?;
         planning(scrape, &self.planning, self.caches.plans.queued)
     }
+}
+
+/// The connections to services.
+fn upstream(scrape: &mut Scrape<'_>, traffic: &Traffic) -> Result {
+    let help = "Connections to subgraphs, coprocessors and other services that are open";
+    scrape.gauge("http_client_connections", help, (&[], traffic.open()))?;
+    let help = "Requests to services that wait for a connection";
+    let waiting = traffic.waiting();
+    scrape.gauge("http_client_requests_waiting", help, (&[], waiting))?;
+    let help = "Requests to services that had to wait for a connection";
+    scrape.counter("http_client_requests_waited", help, traffic.waited())?;
+    let help = "Requests to services that failed because too many waited for a connection";
+    scrape.counter("http_client_requests_refused", help, traffic.refused())
 }
 
 fn sum<'a>(counters: impl Iterator<Item = &'a AtomicU64>) -> u64 {

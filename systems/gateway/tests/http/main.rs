@@ -36,3 +36,4 @@ mod stub;
 mod subgraph_traffic;
 mod tls;
 mod traffic;
+mod upstream_limits;

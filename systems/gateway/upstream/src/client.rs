@@ -1,7 +1,9 @@
 //! The client of one worker.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::num::NonZeroUsize;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,11 +14,12 @@ use rustls::RootCertStore;
 use tokio_rustls::TlsConnector;
 
 use crate::connection::Stream;
-use crate::counters::{Counters, Tally};
+use crate::counters::{Counters, Tally, Traffic};
 use crate::endpoint::{Endpoint, Http2, Policy};
 use crate::error::SendError;
 use crate::http1::{self, Broken};
 use crate::http2;
+use crate::places::{Place, Places};
 use crate::pool::Pool;
 use crate::reply::Reply;
 use crate::tls;
@@ -30,6 +33,36 @@ pub struct ClientSettings {
     pub idle_per_origin_max: usize,
     /// Authorities to trust instead of those of the operating system.
     pub roots: Option<RootCertStore>,
+    /// How many connections there may be.
+    pub connections: ConnectionLimits,
+    /// Workers that share these limits, each of which gets its part.
+    pub workers: NonZeroUsize,
+    /// Where the clients of all workers count.
+    pub traffic: Arc<Traffic>,
+}
+
+/// How many connections the clients of all workers may have open, and how many calls may wait for one.
+///
+/// Each worker has an equal part, at least one. Idle connections count. A connection of HTTP/2 carries
+/// many calls; what is counted then is the call for which it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// To all origins.
+    pub total: usize,
+    /// To one origin, unless its endpoint says otherwise; as many as are left for others without it.
+    pub per_origin: Option<usize>,
+    /// Calls that wait for a connection to one origin; more fail at once.
+    pub waiting: usize,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self {
+            total: 1024,
+            per_origin: None,
+            waiting: 1024,
+        }
+    }
 }
 
 impl Default for ClientSettings {
@@ -38,6 +71,9 @@ impl Default for ClientSettings {
             reply_bytes_max: 64 * 1024 * 1024,
             idle_per_origin_max: 512,
             roots: None,
+            connections: ConnectionLimits::default(),
+            workers: NonZeroUsize::MIN,
+            traffic: Arc::default(),
         }
     }
 }
@@ -72,7 +108,10 @@ pub struct Client(Rc<Inner>);
 
 struct Inner {
     settings: ClientSettings,
+    limits: Cell<ConnectionLimits>,
     pool: RefCell<Pool>,
+    /// For exchanges with all origins together.
+    places: Rc<Places>,
     tally: Tally,
     roots: OnceCell<RootCertStore>,
     tls: [OnceCell<TlsConnector>; 3],
@@ -93,7 +132,9 @@ impl Client {
     /// A client without connections.
     pub fn new(settings: ClientSettings) -> Self {
         Self(Rc::new(Inner {
+            limits: Cell::new(settings.connections),
             settings,
+            places: Rc::default(),
             pool: RefCell::default(),
             tally: Tally::default(),
             roots: OnceCell::new(),
@@ -130,23 +171,28 @@ impl Client {
         self.0.pool.borrow_mut().sweep();
     }
 
+    /// Calls count against other limits from now on. Connections that are open stay.
+    pub fn set_limits(&self, limits: ConnectionLimits) {
+        self.0.limits.set(limits);
+    }
+
     /// At most two: a second one on a new connection when the first met a
     /// connection that the other side had closed meanwhile.
     async fn attempts(&self, endpoint: &Endpoint, call: &Call<'_>) -> Result<Reply, SendError> {
-        // A reused connection may have been closed meanwhile, which only its use shows.
-        let connection = match self.idle_connection(endpoint) {
-            Some(connection) => connection,
-            // Boxed, as below: the future of a TLS handshake is larger than all the rest, and every
-            // call would make room for it.
-            None => Box::pin(self.new_connection(endpoint)).await?,
-        };
+        let (place, connection) = self.connection(endpoint).await?;
         match self.attempt(endpoint, call, connection).await {
             Ok(reply) => Ok(reply),
             Err((error, false)) => Err(error),
             Err((_, true)) => {
                 Tally::add(&self.0.tally.retried);
-                // A new connection, not another idle one: that may be just as stale.
-                let connection = Box::pin(self.new_connection(endpoint)).await?;
+                let (_place, connection) = if place.is_some() {
+                    // A new connection, not another idle one: that may be just as stale.
+                    (place, Box::pin(self.new_connection(endpoint)).await?)
+                } else {
+                    // All who shared one come here, so that these, too, need a place or the first
+                    // one's new connection.
+                    Box::pin(self.connection(endpoint)).await?
+                };
                 // No third attempt: an error on a new connection is about the service, not about
                 // the pool.
                 self.attempt(endpoint, call, connection)
@@ -154,6 +200,30 @@ impl Client {
                     .map_err(|(error, _)| error)
             }
         }
+    }
+
+    /// A connection, and the place of one that is not shared.
+    async fn connection(
+        &self,
+        endpoint: &Endpoint,
+    ) -> Result<(Option<[Place; 2]>, Connection), SendError> {
+        // A connection of HTTP/2 is shared, so it needs no place.
+        if let Some(connection) = self.shared_connection(endpoint) {
+            return Ok((None, connection));
+        }
+        let place = self.place(endpoint).await?;
+        // Who has waited may find a shared one now, and lets the next see it at once.
+        if let Some(connection) = self.shared_connection(endpoint) {
+            return Ok((None, connection));
+        }
+        let connection = match self.idle_connection(endpoint) {
+            // It may have been closed meanwhile, which only its use shows.
+            Some(connection) => connection,
+            // Boxed, as in `attempts`: the future of a TLS handshake is larger than all the rest, and
+            // every call would make room for it.
+            None => Box::pin(self.new_connection(endpoint)).await?,
+        };
+        Ok((Some(place), connection))
     }
 
     /// The answer, or the error and whether trying again is safe and sensible.
@@ -203,30 +273,89 @@ impl Client {
         }
     }
 
-    fn idle_connection(&self, endpoint: &Endpoint) -> Option<Connection> {
-        let mut pool = self.0.pool.borrow_mut();
-        // Without TLS and without prior knowledge the pool has no HTTP/2 to look for.
-        let connection = if let Some(sender) = may_be_http2(endpoint)
-            .then(|| pool.http2(endpoint))
-            .flatten()
-        {
-            Connection::Http2 {
-                sender,
-                is_reused: true,
-            }
-        } else {
-            Connection::Http1 {
-                stream: pool.take(endpoint)?,
-                is_reused: true,
+    /// The right to an exchange with this origin: as many have it as there may be connections.
+    async fn place(&self, endpoint: &Endpoint) -> Result<[Place; 2], SendError> {
+        let origin = self.0.pool.borrow_mut().places(endpoint);
+        // The origin's first: who waits for a slow one keeps nobody else waiting.
+        let most = || self.most(endpoint, &origin);
+        let own = match origin.take(most) {
+            Some(place) => place,
+            None => {
+                let place = Box::pin(self.wait(&origin, endpoint)).await?;
+                // There may be more of them now than when the last one came.
+                origin.allow(most);
+                place
             }
         };
+        let total = || self.part(self.0.limits.get().total);
+        let any = match self.0.places.take(total) {
+            Some(place) => place,
+            None => Box::pin(self.wait(&self.0.places, endpoint)).await?,
+        };
+        Ok([own, any])
+    }
+
+    /// How many connections to this origin there may be now.
+    fn most(&self, endpoint: &Endpoint, origin: &Places) -> usize {
+        let limits = self.0.limits.get();
+        let own = endpoint.policy().connections_max.map(NonZeroUsize::get);
+        match own.or(limits.per_origin) {
+            Some(most) => self.part(most),
+            // As many as are left: one slow origin gets half, two get a third each, and the next one
+            // finds a place.
+            None => self
+                .part(limits.total)
+                .saturating_sub(origin.count_all())
+                .max(1),
+        }
+    }
+
+    async fn wait(&self, places: &Places, endpoint: &Endpoint) -> Result<Place, SendError> {
+        let traffic = &self.0.settings.traffic;
+        if places.waiting() >= self.part(self.0.limits.get().waiting) {
+            traffic.refuse();
+            return Err(SendError::Crowded {
+                origin: endpoint.as_str().to_owned(),
+            });
+        }
+        let _waits = traffic.waits();
+        let place = places.wait().await;
+        Ok(place.expect("places outlive those who wait for them"))
+    }
+
+    /// This worker's part.
+    fn part(&self, all: usize) -> usize {
+        (all / self.0.settings.workers).max(1)
+    }
+
+    /// A connection of HTTP/2 to this origin.
+    fn shared_connection(&self, endpoint: &Endpoint) -> Option<Connection> {
+        // Without TLS and without prior knowledge the pool has none to look for.
+        if !may_be_http2(endpoint) {
+            return None;
+        }
+        let sender = self.0.pool.borrow().http2(endpoint)?;
         Tally::add(&self.0.tally.reused);
-        Some(connection)
+        Some(Connection::Http2 {
+            sender,
+            is_reused: true,
+        })
+    }
+
+    fn idle_connection(&self, endpoint: &Endpoint) -> Option<Connection> {
+        let stream = self.0.pool.borrow_mut().take(endpoint)?;
+        Tally::add(&self.0.tally.reused);
+        Some(Connection::Http1 {
+            stream,
+            is_reused: true,
+        })
     }
 
     async fn new_connection(&self, endpoint: &Endpoint) -> Result<Connection, SendError> {
         Tally::add(&self.0.tally.connects);
-        let stream = Stream::connect(endpoint, || self.tls(endpoint.policy())).await?;
+        self.make_room();
+        let tls = || self.tls(endpoint.policy());
+        let stream = Stream::connect(endpoint, tls, &self.0.settings.traffic).await?;
         let is_http2 = endpoint.policy().http2 == Http2::Only || stream.agreed_to_http2();
         if !is_http2 {
             return Ok(Connection::Http1 {
@@ -243,6 +372,17 @@ impl Client {
             sender,
             is_reused: false,
         })
+    }
+
+    /// Closes idle connections to other origins that leave no room for one more.
+    fn make_room(&self) {
+        let mut pool = self.0.pool.borrow_mut();
+        let most = self.part(self.0.limits.get().total);
+        // The one to come is among the places that are taken.
+        let more = (self.0.places.count() + pool.kept()).saturating_sub(most);
+        for _ in 0..more {
+            pool.close_oldest();
+        }
     }
 
     fn tls(&self, policy: &Policy) -> TlsConnector {

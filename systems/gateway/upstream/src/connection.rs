@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use rustls::pki_types::ServerName;
@@ -10,18 +11,61 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::counters::{Open, Traffic};
 use crate::endpoint::{Endpoint, Transport};
 use crate::error::SendError;
 
-pub(crate) enum Stream {
+/// An open connection.
+pub(crate) struct Stream {
+    socket: Socket,
+    _open: Open,
+}
+
+enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+    // Boxed, because a TLS stream is many times larger than a socket, and every `Stream` would have
+    // its size.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Stream {
     /// Connects; `tls` is asked for only when the endpoint needs it.
     pub(crate) async fn connect(
+        endpoint: &Endpoint,
+        tls: impl FnOnce() -> TlsConnector,
+        traffic: &Arc<Traffic>,
+    ) -> Result<Self, SendError> {
+        // Counted while it is set up, too: its socket is there.
+        let _open = traffic.opened();
+        let socket = Socket::connect(endpoint, tls).await?;
+        Ok(Self { socket, _open })
+    }
+
+    /// Whether the other side agreed to HTTP/2 while TLS was set up.
+    pub(crate) fn agreed_to_http2(&self) -> bool {
+        match &self.socket {
+            Socket::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
+            Socket::Tcp(_) | Socket::Unix(_) => false,
+        }
+    }
+
+    /// Whether an idle connection is still open and silent. Costs no system
+    /// call in the usual case: tokio knows that nothing has arrived.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        // One byte is enough: data on an idle connection, or its end, means that it cannot be
+        // reused.
+        let mut space = [0_u8; 1];
+        let mut buffer = ReadBuf::new(&mut space);
+        let mut no_waker = Context::from_waker(Waker::noop());
+        Pin::new(self)
+            .poll_read(&mut no_waker, &mut buffer)
+            .is_pending()
+    }
+}
+
+impl Socket {
+    async fn connect(
         endpoint: &Endpoint,
         tls: impl FnOnce() -> TlsConnector,
     ) -> Result<Self, SendError> {
@@ -52,29 +96,6 @@ impl Stream {
             }
         }
     }
-
-    /// Whether the other side agreed to HTTP/2 while TLS was set up.
-    // Boxed, because a TLS stream is many times larger than a socket, and every `Stream` would have
-    // its size.
-    pub(crate) fn agreed_to_http2(&self) -> bool {
-        match self {
-            Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
-            Self::Tcp(_) | Self::Unix(_) => false,
-        }
-    }
-
-    /// Whether an idle connection is still open and silent. Costs no system
-    /// call in the usual case: tokio knows that nothing has arrived.
-    pub(crate) fn is_quiet(&mut self) -> bool {
-        // One byte is enough: data on an idle connection, or its end, means that it cannot be
-        // reused.
-        let mut space = [0_u8; 1];
-        let mut buffer = ReadBuf::new(&mut space);
-        let mut no_waker = Context::from_waker(Waker::noop());
-        Pin::new(self)
-            .poll_read(&mut no_waker, &mut buffer)
-            .is_pending()
-    }
 }
 
 async fn tcp(host: &str, port: u16) -> Result<TcpStream, SendError> {
@@ -92,16 +113,16 @@ async fn tcp(host: &str, port: u16) -> Result<TcpStream, SendError> {
 
 macro_rules! each {
     ($self:ident, $stream:ident => $call:expr) => {
-        match $self.get_mut() {
-            Stream::Tcp(stream) => {
+        match &mut $self.get_mut().socket {
+            Socket::Tcp(stream) => {
                 let $stream = Pin::new(stream);
                 $call
             }
-            Stream::Unix(stream) => {
+            Socket::Unix(stream) => {
                 let $stream = Pin::new(stream);
                 $call
             }
-            Stream::Tls(stream) => {
+            Socket::Tls(stream) => {
                 let $stream = Pin::new(stream.as_mut());
                 $call
             }

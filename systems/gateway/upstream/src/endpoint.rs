@@ -1,6 +1,7 @@
 //! Where a call goes: an address, checked once, with what every request to it
 //! repeats already rendered.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +36,9 @@ pub struct Policy {
     pub keep_alive_timeout: Duration,
     /// Whom `https` trusts; the operating system's authorities without it.
     pub trust: Option<Trust>,
+    /// Most connections to its origin at a time, over all workers, apart from those of endpoints with
+    /// another number; what holds for every origin without it.
+    pub connections_max: Option<NonZeroUsize>,
 }
 
 impl Default for Policy {
@@ -45,6 +49,7 @@ impl Default for Policy {
             keep_alive_interval: None,
             keep_alive_timeout: Duration::from_secs(20),
             trust: None,
+            connections_max: None,
         }
     }
 }
@@ -188,15 +193,17 @@ impl Endpoint {
             });
         let request_line = format!(" {path} HTTP/1.1\r\nhost: {authority}\r\n").into();
         let kind = policy.http2;
+        // A limit of its own is not that of others at the same address.
+        let most = policy.connections_max;
         // The protocol is part of the key: a connection that agreed to HTTP/2 cannot carry HTTP/1.1.
         let pool_key = match &transport {
-            Transport::Tcp { host, port } => format!("tcp {host} {port} {kind:?}"),
+            Transport::Tcp { host, port } => format!("tcp {host} {port} {kind:?} {most:?}"),
             Transport::Tls { host, port } => {
                 // Nor can one carry what another certificate would have to be shown for.
                 let trust = policy.trust.as_ref().map(Trust::number);
-                format!("tls {host} {port} {kind:?} {trust:?}")
+                format!("tls {host} {port} {kind:?} {most:?} {trust:?}")
             }
-            Transport::Unix { socket } => format!("unix {} {kind:?}", socket.display()),
+            Transport::Unix { socket } => format!("unix {} {kind:?} {most:?}", socket.display()),
         }
         .into();
         Self(Arc::new(Parts {

@@ -6,6 +6,12 @@ use std::time::Duration;
 /// Why a call got no answer. The text fits behind `HTTP fetch failed from 'x': `.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
+    /// All connections are in use, and as many calls as may wait for one do already.
+    #[error("too many requests wait for a connection to {origin}")]
+    Crowded {
+        /// Its URL.
+        origin: String,
+    },
     /// No connection: the name, the address, the socket.
     #[error("cannot connect to {origin}: {source}")]
     Unreachable {
@@ -55,6 +61,11 @@ pub enum SendError {
 }
 
 impl SendError {
+    /// Whether it was not sent because too many calls waited for a connection.
+    pub fn is_crowded(&self) -> bool {
+        matches!(self, Self::Crowded { .. })
+    }
+
     /// Whether time ran out, which is reported differently from other failures.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::TimedOut { .. })

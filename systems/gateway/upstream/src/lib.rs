@@ -9,6 +9,9 @@
 //! HTTP/2 shares one connection among many requests and therefore is driven by
 //! a task of its own (hyper's).
 //!
+//! There are so many connections and no more, in total and to one origin (`places`); a call beyond that
+//! waits, and beyond so many that wait it fails at once.
+//!
 //! Absent on purpose: redirects, cookies, proxies, and unrequested
 //! compression (no `accept-encoding` is sent unless the caller does).
 
@@ -19,12 +22,13 @@ mod endpoint;
 mod error;
 mod http1;
 mod http2;
+mod places;
 mod pool;
 mod reply;
 mod tls;
 
-pub use client::{Call, Client, ClientSettings};
-pub use counters::Counters;
+pub use client::{Call, Client, ClientSettings, ConnectionLimits};
+pub use counters::{Counters, Traffic};
 pub use endpoint::{Endpoint, EndpointError, Http2, Policy};
 pub use error::SendError;
 pub use reply::Reply;

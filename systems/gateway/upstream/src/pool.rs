@@ -1,6 +1,8 @@
 //! Idle HTTP/1.1 connections and shared HTTP/2 connections, by origin.
 
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,10 +13,13 @@ use tokio::time::Instant;
 
 use crate::connection::Stream;
 use crate::endpoint::Endpoint;
+use crate::places::Places;
 
 #[derive(Default)]
 pub(crate) struct Pool {
     origins: HashMap<Arc<str>, Origin>,
+    /// Places that are taken, of all origins together.
+    taken: Rc<Cell<usize>>,
 }
 
 #[derive(Default)]
@@ -24,6 +29,8 @@ struct Origin {
     idle: Vec<Idle>,
     http2: Option<SendRequest<Full<Bytes>>>,
     idle_timeout: Option<Duration>,
+    /// For exchanges with it.
+    places: Rc<Places>,
 }
 
 struct Idle {
@@ -32,6 +39,11 @@ struct Idle {
 }
 
 impl Pool {
+    /// The places for exchanges with an origin.
+    pub(crate) fn places(&mut self, endpoint: &Endpoint) -> Rc<Places> {
+        Rc::clone(&self.origin(endpoint).places)
+    }
+
     /// An idle connection that is neither too old nor closed.
     pub(crate) fn take(&mut self, endpoint: &Endpoint) -> Option<Stream> {
         let origin = self.origins.get_mut(endpoint.pool_key())?;
@@ -81,8 +93,11 @@ impl Pool {
     fn origin(&mut self, endpoint: &Endpoint) -> &mut Origin {
         // `entry` would clone the key even when it is there, which is always.
         if !self.origins.contains_key(endpoint.pool_key()) {
-            self.origins
-                .insert(Arc::clone(endpoint.pool_key()), Origin::default());
+            let origin = Origin {
+                places: Places::among(&self.taken),
+                ..Origin::default()
+            };
+            self.origins.insert(Arc::clone(endpoint.pool_key()), origin);
         }
         let origin = self
             .origins
@@ -104,10 +119,29 @@ impl Pool {
             if origin.http2.as_ref().is_some_and(SendRequest::is_closed) {
                 origin.http2 = None;
             }
-            // An origin without connections is forgotten: URLs made by scripts would otherwise grow
-            // the map for ever.
-            !origin.idle.is_empty() || origin.http2.is_some()
+            // An origin without connections and exchanges is forgotten: URLs made by scripts would
+            // otherwise grow the map for ever.
+            let is_in_use = Rc::strong_count(&origin.places) > 1;
+            !origin.idle.is_empty() || origin.http2.is_some() || is_in_use
         });
+    }
+
+    /// Closes the connection that has been idle for longest, whatever its origin.
+    pub(crate) fn close_oldest(&mut self) {
+        let oldest = self
+            .origins
+            .values_mut()
+            .filter(|origin| !origin.idle.is_empty())
+            .min_by_key(|origin| origin.idle[0].since);
+        if let Some(origin) = oldest {
+            drop(origin.idle.remove(0));
+        }
+    }
+
+    /// Connections that have no exchange of their own: those that are idle, and shared ones.
+    pub(crate) fn kept(&self) -> usize {
+        let kept = |origin: &Origin| origin.idle.len() + usize::from(origin.http2.is_some());
+        self.origins.values().map(kept).sum()
     }
 
     pub(crate) fn idle(&self) -> usize {

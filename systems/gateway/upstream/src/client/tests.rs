@@ -8,6 +8,8 @@ use tokio::net::{TcpListener, TcpStream};
 use super::*;
 use crate::endpoint::Policy;
 
+mod limits;
+
 /// What a server does with one connection: for each request that arrives, the
 /// bytes to answer with; afterwards the connection is closed.
 type Script = Vec<&'static str>;

@@ -1,0 +1,159 @@
+//! How many exchanges may be under way at a time, and who waits for one to end.
+//!
+//! The one idea: a place is taken for an exchange, not for a connection. A connection is opened only
+//! by who has a place and finds none that is idle, so there are never more of them than places.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use tokio::sync::oneshot;
+
+/// So many exchanges at a time; more wait in the order in which they came.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    taken: Cell<usize>,
+    max: Cell<usize>,
+    waiting: RefCell<VecDeque<oneshot::Sender<Place>>>,
+    /// How many are taken of these and of others together.
+    all: Rc<Cell<usize>>,
+}
+
+/// A place that is taken. Dropping it gives it to who has waited for longest.
+#[derive(Debug)]
+pub(crate) struct Place(Rc<Places>);
+
+impl Places {
+    /// Places that count together with others.
+    pub(crate) fn among(all: &Rc<Cell<usize>>) -> Rc<Self> {
+        Rc::new(Self {
+            all: Rc::clone(all),
+            ..Self::default()
+        })
+    }
+
+    /// A place, if one is free. There are as many as `most` says, from now on.
+    pub(crate) fn take(self: &Rc<Self>, most: impl Fn() -> usize) -> Option<Place> {
+        self.allow(most);
+        (self.taken.get() < self.max.get()).then(|| self.taken())
+    }
+
+    /// There are as many as `most` says, from now on, and who waits may get one. It is asked again for
+    /// each, because it may look at how many are taken.
+    pub(crate) fn allow(self: &Rc<Self>, most: impl Fn() -> usize) {
+        loop {
+            self.max.set(most());
+            if self.taken.get() >= self.max.get() || !self.give_one() {
+                return;
+            }
+        }
+    }
+
+    /// Waits for a place. Dropping what is returned ends that.
+    pub(crate) fn wait(&self) -> oneshot::Receiver<Place> {
+        let (sender, receiver) = oneshot::channel();
+        self.waiting.borrow_mut().push_back(sender);
+        receiver
+    }
+
+    /// How many are taken.
+    pub(crate) fn count(&self) -> usize {
+        self.taken.get()
+    }
+
+    /// How many are taken of these and of those that count together with them.
+    pub(crate) fn count_all(&self) -> usize {
+        self.all.get()
+    }
+
+    /// How many wait.
+    pub(crate) fn waiting(&self) -> usize {
+        let mut waiting = self.waiting.borrow_mut();
+        // Those whose call has ended are taken out when they are in the way.
+        waiting.retain(|sender| !sender.is_closed());
+        waiting.len()
+    }
+
+    fn taken(self: &Rc<Self>) -> Place {
+        self.taken.set(self.taken.get() + 1);
+        self.all.set(self.all.get() + 1);
+        Place(Rc::clone(self))
+    }
+
+    /// Gives a place to who has waited for longest; false when nobody waits.
+    fn give_one(self: &Rc<Self>) -> bool {
+        loop {
+            // A statement of its own: the queue must not be borrowed while a place is given.
+            let next = self.waiting.borrow_mut().pop_front();
+            match next {
+                None => return false,
+                // Its call has ended.
+                Some(sender) if sender.is_closed() => {}
+                Some(sender) => {
+                    // Between the look and this nothing else runs on this thread.
+                    let _ = sender.send(self.taken());
+                    return true;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let places = &self.0;
+        places.taken.set(places.taken.get() - 1);
+        places.all.set(places.all.get() - 1);
+        if places.taken.get() < places.max.get() {
+            places.give_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_go_to_those_who_wait_in_their_order() {
+        let places = Rc::new(Places::default());
+        let first = places.take(|| 1).unwrap();
+        assert!(places.take(|| 1).is_none());
+        let (mut second, gone, mut third) = (places.wait(), places.wait(), places.wait());
+        drop(gone);
+        drop(first);
+        let held = second.try_recv().unwrap();
+        assert!(third.try_recv().is_err());
+        assert!(places.take(|| 1).is_none());
+        drop(held);
+        assert!(third.try_recv().is_ok());
+        assert_eq!(places.count(), 0);
+    }
+
+    #[test]
+    fn a_place_that_came_too_late_goes_to_the_next() {
+        let places = Rc::new(Places::default());
+        let first = places.take(|| 1).unwrap();
+        let (second, mut third) = (places.wait(), places.wait());
+        // It was given and nobody has taken it up yet.
+        drop(first);
+        drop(second);
+        assert!(third.try_recv().is_ok());
+        assert_eq!(places.count(), 0);
+    }
+
+    #[test]
+    fn another_number_of_places_holds_from_the_next_on() {
+        let places = Rc::new(Places::default());
+        let held = [places.take(|| 2).unwrap(), places.take(|| 2).unwrap()];
+        let mut waiting = places.wait();
+        assert!(places.take(|| 1).is_none());
+        let [first, second] = held;
+        drop(first);
+        assert!(waiting.try_recv().is_err(), "one is taken, and one is all");
+        let third = places.take(|| 3).unwrap();
+        assert!(waiting.try_recv().is_ok(), "it came before");
+        drop((second, third));
+        assert_eq!(places.count(), 0);
+    }
+}
