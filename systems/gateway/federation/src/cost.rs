@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use graphql_tools::parser::schema::{
     Definition, Document, Field, InputValue, TypeDefinition, Value,
 };
+use hive_router_query_planner::utils::parsing::safe_parse_schema;
 
 use crate::sdl::{Applied, argument};
 
@@ -63,16 +64,9 @@ impl Costs {
             let Definition::TypeDefinition(definition) = definition else {
                 continue;
             };
-            let (name, directives) = match definition {
-                TypeDefinition::Scalar(it) => (&it.name, &it.directives),
-                TypeDefinition::Object(it) => (&it.name, &it.directives),
-                TypeDefinition::Interface(it) => (&it.name, &it.directives),
-                TypeDefinition::Union(it) => (&it.name, &it.directives),
-                TypeDefinition::Enum(it) => (&it.name, &it.directives),
-                TypeDefinition::InputObject(it) => (&it.name, &it.directives),
-            };
+            let (name, directives) = named(definition);
             if let Some(weight) = weight(directives, names) {
-                costs.types.insert(name.clone(), weight);
+                costs.types.insert(name.to_owned(), weight);
             }
             match definition {
                 TypeDefinition::Object(it) => costs.add_fields(name, &it.fields, names),
@@ -118,6 +112,59 @@ impl Costs {
         }
         self.fields.get(&(of.to_owned(), name.to_owned()))
     }
+}
+
+/// The first `@cost` that the planner panics about, with its weight: it has no message of its own.
+pub(crate) fn unreadable(sdl: &str) -> Option<(String, String)> {
+    let document = safe_parse_schema(sdl).ok()?;
+    let wrong = |directives: &[Applied]| {
+        let found = directives.iter().find(|it| it.name == "cost")?;
+        match argument(found, "weight") {
+            Some(Value::Int(number)) if number.as_i64().is_none_or(|it| it >= 0) => None,
+            Some(value) => Some(format!("`{value}`")),
+            None => Some("none".to_owned()),
+        }
+    };
+    let inputs = |of: &str, all: &[InputValue<'static, String>]| {
+        let mut all = all.iter();
+        all.find_map(|it| Some((format!("{of}.{}", it.name), wrong(&it.directives)?)))
+    };
+    let fields = |of: &str, all: &[Field<'static, String>]| {
+        all.iter().find_map(|field| {
+            let place = format!("{of}.{}", field.name);
+            let mut arguments = field.arguments.iter();
+            let argument = arguments.find_map(|it| {
+                let found = wrong(&it.directives)?;
+                Some((format!("{place}({}:)", it.name), found))
+            });
+            argument.or_else(|| Some((place, wrong(&field.directives)?)))
+        })
+    };
+    document.definitions.iter().find_map(|definition| {
+        let Definition::TypeDefinition(definition) = definition else {
+            return None;
+        };
+        let (name, directives) = named(definition);
+        let within = match definition {
+            TypeDefinition::Object(it) => fields(name, &it.fields),
+            TypeDefinition::Interface(it) => fields(name, &it.fields),
+            TypeDefinition::InputObject(it) => inputs(name, &it.fields),
+            _ => None,
+        };
+        within.or_else(|| Some((name.to_owned(), wrong(directives)?)))
+    })
+}
+
+fn named<'a>(definition: &'a TypeDefinition<'static, String>) -> (&'a str, &'a [Applied]) {
+    let (name, directives) = match definition {
+        TypeDefinition::Scalar(it) => (&it.name, &it.directives),
+        TypeDefinition::Object(it) => (&it.name, &it.directives),
+        TypeDefinition::Interface(it) => (&it.name, &it.directives),
+        TypeDefinition::Union(it) => (&it.name, &it.directives),
+        TypeDefinition::Enum(it) => (&it.name, &it.directives),
+        TypeDefinition::InputObject(it) => (&it.name, &it.directives),
+    };
+    (name, directives)
 }
 
 fn weight(directives: &[Applied], names: &CostNames) -> Option<f64> {

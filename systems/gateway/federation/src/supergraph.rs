@@ -8,7 +8,7 @@ use hive_router_query_planner::utils::parsing::safe_parse_schema;
 
 use crate::authorization::Rules;
 use crate::composition::Composition;
-use crate::cost::Costs;
+use crate::cost::{self, Costs};
 use crate::features::{self, Names};
 use crate::large_stack;
 use crate::override_labels::Labelled;
@@ -76,6 +76,16 @@ pub enum SupergraphError {
         /// `Type.field`.
         place: String,
     },
+    /// The planner knows fewer costs than the specification.
+    #[error(
+        "`@cost` of `{place}` cannot be used: expected a `weight` that is a whole number and not negative, found {found}; correct it in the subgraph and compose again"
+    )]
+    Cost {
+        /// The type, the field as `Type.field`, or its argument as `Type.field(argument:)`.
+        place: String,
+        /// The weight as it is written.
+        found: String,
+    },
     /// The planner cannot work with it.
     #[error("the supergraph cannot be planned with: {reason}")]
     Unusable {
@@ -125,10 +135,16 @@ impl Supergraph {
     /// is not known, or when the planner refuses it.
     pub fn parse(sdl: &str) -> Result<Supergraph, SupergraphError> {
         // Reading SDL and building the planner's graph recurse; the text may be anything.
-        let sdl = sdl.to_owned();
-        large_stack::run(move || Self::build(sdl)).unwrap_or_else(|_| {
-            Err(SupergraphError::Unusable {
-                reason: "the planner gave up on it".to_owned(),
+        let text = sdl.to_owned();
+        large_stack::run(move || Self::build(text)).unwrap_or_else(|_| {
+            let text = sdl.to_owned();
+            // Reading the same text again needs the same room.
+            let place = large_stack::run(move || cost::unreadable(&text));
+            Err(match place.ok().flatten() {
+                Some((place, found)) => SupergraphError::Cost { place, found },
+                None => SupergraphError::Unusable {
+                    reason: "the planner gave up on it".to_owned(),
+                },
             })
         })
     }

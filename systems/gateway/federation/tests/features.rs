@@ -108,6 +108,27 @@ fn connectors_are_refused() {
 }
 
 #[test]
+fn a_cost_that_cannot_be_planned_with_is_named_with_its_place() {
+    for (cost, place, found) in [
+        ("a: Int @cost(weight: -1)", "Rest.a", "`-1`"),
+        ("a: Int @cost(weight: 1.5)", "Rest.a", "`1.5`"),
+        (
+            r#"a(b: Int @cost(weight: "2")): Int"#,
+            "Rest.a(b:)",
+            r#"`"2"`"#,
+        ),
+        ("a: Int @cost", "Rest.a", "none"),
+    ] {
+        let rest = format!("type Rest @join__type(graph: PLACES) {{ {cost} }}\ntype Query");
+        let reason = refusal(&SDL.replace("type Query", &rest));
+        let expected = format!(
+            "`@cost` of `{place}` cannot be used: expected a `weight` that is a whole number and not negative, found {found}; correct it in the subgraph and compose again"
+        );
+        assert_eq!(reason, expected);
+    }
+}
+
+#[test]
 fn directives_of_authorization_are_known_in_their_version_only() {
     for name in ["authenticated", "requiresScopes", "policy"] {
         for purpose in ["", ", for: SECURITY"] {
