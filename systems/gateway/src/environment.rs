@@ -34,6 +34,12 @@ impl Environment {
         self.known().iter().cloned().collect()
     }
 
+    /// A variable that OpenTelemetry gives a meaning to, such as `OTEL_SERVICE_NAME`. It has no
+    /// prefix: it is the same for all programs.
+    pub(crate) fn open_telemetry(&self, name: &str) -> Option<String> {
+        variable(name)
+    }
+
     fn known(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
         // The set is valid whatever panicked beside it.
         self.files.lock().unwrap_or_else(PoisonError::into_inner)

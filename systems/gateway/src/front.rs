@@ -11,6 +11,7 @@ use bytes::Bytes;
 use chassis::Work;
 use gateway_config::Config;
 use gateway_extensions::Request;
+use gateway_telemetry::Active;
 use graphql_http::Negotiated;
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Method, StatusCode, request::Parts};
@@ -22,6 +23,7 @@ use crate::clock;
 use crate::pipeline::{self, Summary};
 use crate::reply::{self, Refusal, Reply};
 use crate::serving::Serving;
+use crate::spans::Traced;
 use crate::worker::Worker;
 use crate::{compression, csrf, page, rest};
 
@@ -51,10 +53,14 @@ pub(crate) async fn respond(
     let origin = parts.headers.get(header::ORIGIN).cloned();
     let accept_encoding = parts.headers.get(header::ACCEPT_ENCODING).cloned();
     let mut account = Account::open(Rc::clone(worker), peer, &parts, &serving.generation.config);
+    account.traced = Traced::begin(&serving, entrance, &parts, peer);
+    let trace = account.traced.as_ref().map(|it| it.active.clone());
+    let told = trace.as_ref().map(|trace| trace.id());
     let early = match entrance {
         Entrance::Graphql => early(&serving, &parts.method, &parts.headers),
         Entrance::Rest => rest::early(&serving, &parts.method, &parts.headers),
     };
+    let tracer = serving.generation.exports.tracer.clone();
     let mut reply = match (early, permit) {
         (Some(reply), _) => reply,
         (None, None) => reply::connection_is_busy(),
@@ -65,7 +71,7 @@ pub(crate) async fn respond(
             let work = Box::pin(async move {
                 // Until the end of the work, also when the client has left.
                 let _permit = permit;
-                within_time(serving, entrance, parts, body).await
+                within_time(serving, entrance, (parts, trace), body).await
             });
             let (reply, summary) = DetachOnDrop::new(work, is_cancelled).await;
             account.summary = summary;
@@ -77,6 +83,11 @@ pub(crate) async fn respond(
     reply::strip_connection_headers(&mut reply.headers);
     cors.mark(origin.as_ref(), &mut reply.headers);
     compression::compress(accept_encoding.as_ref(), &mut reply);
+    if let (Some(tracer), Some(id)) = (tracer.as_ref(), told)
+        && let Some((name, value)) = tracer.told(id)
+    {
+        reply.headers.insert(name, value);
+    }
     account.close(reply.status);
     reply
 }
@@ -108,14 +119,15 @@ fn early(serving: &Serving, method: &Method, headers: &HeaderMap) -> Option<Repl
 async fn within_time(
     serving: Rc<Serving>,
     entrance: Entrance,
-    parts: Parts,
+    (parts, trace): (Parts, Option<Active>),
     body: Incoming,
 ) -> (Reply, Summary) {
     let mut summary = Summary::default();
     // The summary lives outside the limited work: a request that times out is logged with what was
     // known of it. The limit covers the body too, so a slow sender cannot keep its permit.
     let limit = serving.generation.config.traffic_shaping.router.timeout.0;
-    let work = work(&serving, entrance, (parts, body), &mut summary);
+    let asked = (parts, trace, body);
+    let work = work(&serving, entrance, asked, &mut summary);
     let reply = match tokio::time::timeout(limit, work).await {
         Ok(reply) => reply,
         Err(_) => reply::timed_out(),
@@ -126,7 +138,7 @@ async fn within_time(
 async fn work(
     serving: &Serving,
     entrance: Entrance,
-    (parts, body): (Parts, Incoming),
+    (parts, trace, body): (Parts, Option<Active>, Incoming),
     summary: &mut Summary,
 ) -> Reply {
     log::debug!("a request begins");
@@ -148,9 +160,9 @@ async fn work(
         body,
     };
     match entrance {
-        Entrance::Graphql => pipeline::serve(serving, request, summary).await,
+        Entrance::Graphql => pipeline::serve(serving, (request, trace), summary).await,
         // Boxed, so that requests to the other endpoint have no room for it.
-        Entrance::Rest => Box::pin(rest::serve(serving, request, summary)).await,
+        Entrance::Rest => Box::pin(rest::serve(serving, (request, trace), summary)).await,
     }
 }
 
@@ -240,6 +252,8 @@ struct Account {
     status: Option<StatusCode>,
     /// Whether a client that disconnects before its answer is logged.
     logs_disconnect: bool,
+    /// Its trace, where requests are traced.
+    traced: Option<Traced>,
 }
 
 impl Account {
@@ -254,6 +268,7 @@ impl Account {
             summary: Summary::default(),
             status: None,
             logs_disconnect: config.supergraph.experimental_log_on_broken_pipe,
+            traced: None,
         }
     }
 
@@ -264,6 +279,9 @@ impl Account {
 
 impl Drop for Account {
     fn drop(&mut self) {
+        if let Some(traced) = &mut self.traced {
+            traced.end(self.status);
+        }
         // 499: the client did not wait for its answer.
         let status = self.status.map_or(499, |status| status.as_u16());
         if self.status.is_none() && self.logs_disconnect {
@@ -298,6 +316,7 @@ impl Drop for Account {
                 errors = self.summary.error_count,
                 client_name = client.and_then(|(name, _)| name.as_deref()),
                 client_version = client.and_then(|(_, version)| version.as_deref()),
+                trace_id = self.traced.as_ref().map(|it| tracing::field::display(it.active.id())),
             );
         }
         if let Some((name, version)) = self.summary.client.take() {

@@ -16,6 +16,7 @@ use gateway_federation::{
     Operations, Supergraph, SupergraphError, ToldIn,
 };
 use gateway_remote::{Merged, RestEndpoints};
+use gateway_telemetry::CollectorError;
 
 use crate::admission::{Admission, Rate};
 use crate::apq;
@@ -23,6 +24,7 @@ use crate::cors;
 use crate::demand::Demand;
 use crate::engine::Engine;
 use crate::environment::{self, Environment};
+use crate::export::Exports;
 use crate::operation_list::{self, ManifestError, OperationList};
 use crate::path::PathRule;
 use crate::remotes::Remotes;
@@ -77,6 +79,8 @@ pub(crate) enum GenerationError {
         "no connection to the Redis of `response_cache`, which is `required_to_start`: start it, or set `required_to_start: false` to serve without what is kept"
     )]
     NoRedis,
+    #[error(transparent)]
+    Export(#[from] CollectorError),
     #[error("`{key}` names the subgraph `{name}`, which the supergraph does not have")]
     UnknownSubgraph { key: &'static str, name: String },
 }
@@ -106,6 +110,8 @@ pub(crate) struct Generation {
     /// Whether browsers get a page.
     pub(crate) page_is_offered: bool,
     pub(crate) subgraphs: Vec<SubgraphShaping>,
+    /// Traces and metrics for collectors.
+    pub(crate) exports: Arc<Exports>,
 }
 
 /// What is decided about requests to one subgraph before its extensions see them.
@@ -147,13 +153,14 @@ struct Ground {
 
 impl Generation {
     /// Builds everything that follows from a configuration. `remotes` holds the schemas that
-    /// services have answered with, `keys` the keys of tokens that are known.
+    /// services have answered with, `keys` the keys of tokens that are known, `exports` what it says
+    /// of collectors.
     pub(crate) fn build(
         config: &Arc<Config>,
         sources: &Sources,
         environment: &Environment,
         remotes: &Remotes,
-        keys: &Arc<KeyStore>,
+        (keys, exports): (&Arc<KeyStore>, Arc<Exports>),
     ) -> Result<Self, GenerationError> {
         let is_merged = !config.remote_schemas.is_empty() || !config.actions.is_empty();
         let ground = match (&sources.supergraph, is_merged) {
@@ -195,6 +202,7 @@ impl Generation {
             path: PathRule::new(&config.supergraph.path.0.0),
             page_is_offered: config.homepage.enabled || config.sandbox.enabled,
             subgraphs,
+            exports,
             config: Arc::clone(config),
         })
     }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use gateway_config::{Config, Reading, RemoteSchema};
 use gateway_extensions::KeyStore;
 use gateway_remote::SourceSchema;
+use gateway_telemetry::Counts;
 use gateway_upstream::{Client, ClientSettings};
 
 use crate::engine::Engine;
 use crate::environment::Environment;
+use crate::export::Exports;
 use crate::generation::{self, Generation, GenerationError, Sources};
 use crate::remotes::{Remotes, WAIT_MAX};
 use crate::token_keys;
@@ -22,6 +24,10 @@ pub(crate) struct Loader {
     remotes: Remotes,
     /// The keys of tokens, for this generation and the next.
     keys: Arc<KeyStore>,
+    /// What the configuration in use says of collectors.
+    exports: Option<Arc<Exports>>,
+    /// What became of what was exported.
+    pub(crate) exported: Arc<Counts>,
 }
 
 impl Loader {
@@ -32,6 +38,8 @@ impl Loader {
             client: Client::new(ClientSettings::default()),
             remotes: Remotes::default(),
             keys: Arc::default(),
+            exports: None,
+            exported: Arc::default(),
         }
     }
 
@@ -61,14 +69,20 @@ impl Loader {
     }
 
     /// Builds a generation of a configuration and what is known of its services.
-    pub(crate) fn build(&self, config: &Arc<Config>) -> Result<Arc<Generation>, GenerationError> {
+    pub(crate) fn build(
+        &mut self,
+        config: &Arc<Config>,
+    ) -> Result<Arc<Generation>, GenerationError> {
+        let around = (&self.exported, &self.environment);
+        let exports = Exports::of(config, self.exports.as_ref(), around)?;
         let generation = Generation::build(
             config,
             &self.sources,
             &self.environment,
             &self.remotes,
-            &self.keys,
+            (&self.keys, Arc::clone(&exports)),
         )?;
+        self.exports = Some(exports);
         if let Some(answers) = generation.extensions.answers() {
             answers.connect();
         }

@@ -5,7 +5,10 @@
 //! additions. `telemetry` writes what a scrape sees; labels are looked up only then, never for a
 //! request.
 
+mod gathered;
 mod text;
+
+pub(crate) use gathered::{families, text};
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;

@@ -15,6 +15,7 @@ use gateway_federation::{
     Asked, GraphqlError, OperationKind, Overrides, Refusal, UNAUTHORIZED, Variables,
 };
 use gateway_remote::{Asking, Session, SessionError};
+use gateway_telemetry::{Active, Kind};
 use graphql_http::{DecodeError, GraphqlRequest, Media, Negotiated, RawObject, RawObjectBuf};
 use http::header::{self, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
@@ -28,6 +29,7 @@ use crate::progressive_override;
 use crate::reply::{self, JSON, Refusal as Refused, Reply};
 use crate::serving::Serving;
 use crate::sources::Sources;
+use crate::spans;
 use crate::subgraphs::Subgraphs;
 
 /// The media types of bodies that count as JSON.
@@ -57,9 +59,14 @@ impl Summary {
 }
 
 /// Takes a request with its whole body through all stages.
-pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut Summary) -> Reply {
+pub(crate) async fn serve(
+    serving: &Serving,
+    (mut request, trace): (Request, Option<Active>),
+    summary: &mut Summary,
+) -> Reply {
     let extensions = &serving.extensions;
     let mut exchange = Exchange::default();
+    exchange.trace = trace;
     progressive_override::announce(serving, &exchange);
 
     if let Some(service) = &extensions.router {
@@ -84,8 +91,20 @@ pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut
     reply
 }
 
-/// Takes one GraphQL request through the stages behind the router.
+/// Takes one GraphQL request through the stages behind the router, in a span of its own.
 pub(crate) async fn answer(
+    serving: &Serving,
+    exchange: &mut Exchange,
+    request: Request,
+    summary: &mut Summary,
+) -> Reply {
+    let span = spans::operation(exchange);
+    let reply = stages(serving, exchange, request, summary).await;
+    spans::answered(span, exchange, (&reply, summary.error_count));
+    reply
+}
+
+async fn stages(
     serving: &Serving,
     exchange: &mut Exchange,
     request: Request,
@@ -325,10 +344,11 @@ async fn plan(
         overrides,
         grants: None,
     };
-    let mut operation = operation(serving, media, &asked).await?;
+    let on = (media, exchange.trace.as_ref());
+    let mut operation = operation(serving, on, &asked).await?;
     if let Some(grants) = authorization::grants(exchange, &operation) {
         let grants = Some(&grants);
-        operation = self::operation(serving, media, &Asked { grants, ..asked }).await?;
+        operation = self::operation(serving, on, &Asked { grants, ..asked }).await?;
         authorization::log(serving, &operation);
     }
     // After planning, because only the plan tells the kind of operation.
@@ -375,6 +395,7 @@ async fn plan(
     exchange.client_body = Rc::new(ClientBody::new(text.clone()));
     exchange.operation_name = operation.name().map(str::to_owned);
     exchange.operation_kind = Some(operation.kind().as_str());
+    spans::planned(exchange, operation.kind());
     if serving.extensions.wants_query_plan() {
         // The plan as JSON is large; it is written only when a stage is configured to receive it.
         exchange.query_plan = Some(operation.query_plan());
@@ -385,12 +406,21 @@ async fn plan(
 /// The operation from the cache, or made ready.
 async fn operation(
     serving: &Serving,
-    media: Media,
+    (media, trace): (Media, Option<&Active>),
     asked: &Asked<'_>,
 ) -> Result<Operation, Refused> {
     let prepared = match serving.generation.engine.find(asked) {
         Some(outcome) => outcome,
-        None => make(serving, asked).await?,
+        None => {
+            let span = trace.and_then(|it| it.start("query_planning", Kind::Internal));
+            let outcome = make(serving, asked).await;
+            if let Some(mut span) = span
+                && !matches!(outcome, Ok(Ok(_)))
+            {
+                span.fail("refused");
+            }
+            outcome?
+        }
     };
     prepared.map_err(|refusal| Box::new(refused(serving, media, &refusal)))
 }

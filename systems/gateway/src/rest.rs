@@ -3,6 +3,7 @@
 
 use gateway_extensions::Request;
 use gateway_remote::{RestAnswer, RestError, RestRequest, unwrap_response};
+use gateway_telemetry::Active;
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 
@@ -27,7 +28,11 @@ pub(crate) fn early(serving: &Serving, method: &Method, headers: &HeaderMap) -> 
 }
 
 /// Answers a request below `/api/rest/`.
-pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut Summary) -> Reply {
+pub(crate) async fn serve(
+    serving: &Serving,
+    (mut request, trace): (Request, Option<Active>),
+    summary: &mut Summary,
+) -> Reply {
     let Some(endpoints) = &serving.generation.rest else {
         return reply::empty(StatusCode::NOT_FOUND);
     };
@@ -46,7 +51,7 @@ pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut
     request.method = Method::POST;
     request.headers.insert(header::CONTENT_TYPE, JSON);
     request.headers.insert(header::ACCEPT, JSON);
-    let mut reply = pipeline::serve(serving, request, summary).await;
+    let mut reply = pipeline::serve(serving, (request, trace), summary).await;
     let (status, body) = match unwrap_response(&reply.body) {
         RestAnswer::Data(body) => (reply.status, body),
         // Only over GraphQL's 200: a status that a stage or the gateway has set says more.

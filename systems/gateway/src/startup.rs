@@ -24,6 +24,7 @@ use crate::checking;
 use crate::command_line::{Arguments, Command};
 use crate::connections;
 use crate::environment::Environment;
+use crate::export::Exporting;
 use crate::generation::{Generation, GenerationError, Sources};
 use crate::health::Health;
 use crate::listen::{self, Listener, Mailbox, Site};
@@ -154,11 +155,13 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         connections: ConnectionTable::new(connections::most(&config)),
         traffic: Arc::default(),
         workers: count,
+        exported: Arc::clone(&loader.exported),
     });
     common.health.missing(loader.missing(&generation));
     let keys = generation.extensions.token_keys().to_vec();
     common.health.keys(keys.clone());
     let (mailboxes, threads) = start_workers(count, &generation, &common)?;
+    let exporting = Exporting::start(&generation, &common).map_err(GenerationError::Export)?;
     for (listener, site) in &listeners {
         let mut said = greeting(listener, site, &config.supergraph.path.0.0);
         if generation.tls.is_some() && site.graphql {
@@ -179,16 +182,19 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         common,
         sender,
         round: Arc::default(),
+        exporting,
     };
     // The workers hold it. Without this, a generation that a reload replaced would live as long as
     // the process.
     drop(generation);
     let limit = config.supergraph.connection_shutdown_timeout.0;
-    supervisor.supervise(runtime, (listeners, events), limit);
+    let exporting = supervisor.supervise(runtime, (listeners, events), limit);
     for thread in threads {
         // A worker that panicked has printed its panic already.
         let _ = thread.join();
     }
+    // Last, so that the spans of all requests are among what is sent.
+    exporting.finish();
     log::info!("stopped");
     Ok(())
 }
@@ -291,16 +297,18 @@ struct Supervisor {
     /// Replaced when another configuration is used. The tasks that still ask on behalf of the old
     /// one see that theirs is gone, and stop.
     round: Arc<()>,
+    exporting: Exporting,
 }
 
 impl Supervisor {
-    /// Accepts connections and reloads until a signal asks to stop; then stops the workers.
+    /// Accepts connections and reloads until a signal asks to stop; then stops the workers. What
+    /// exports goes on.
     fn supervise(
         mut self,
         runtime: LocalRuntime,
         (listeners, events): (Vec<(Listener, Site)>, UnboundedReceiver<Event>),
         limit: Duration,
-    ) {
+    ) -> Exporting {
         for (listener, site) in listeners {
             // Health and metrics answer also when clients have taken all other places.
             let table = if site.graphql {
@@ -326,6 +334,7 @@ impl Supervisor {
             // Fails only when the worker has ended already.
             let _ = mailbox.orders.send(Order::Stop(limit));
         }
+        self.exporting
     }
 
     async fn watch(&mut self, mut events: UnboundedReceiver<Event>) {
@@ -370,7 +379,8 @@ impl Supervisor {
         }
     }
 
-    fn hand_out(&self, generation: &Arc<Generation>) {
+    fn hand_out(&mut self, generation: &Arc<Generation>) {
+        self.exporting.use_generation(generation);
         let most = connections::most(&generation.config);
         self.common.connections.set(most);
         for mailbox in &self.mailboxes {

@@ -32,7 +32,7 @@ use crate::generation::Generation;
 use crate::health::Health;
 use crate::invalidation;
 use crate::listen::{Accepted, Place, Site};
-use crate::metrics::{Answers, Caches, Metrics, PlanCache, Shard};
+use crate::metrics::{self, Metrics, Shard};
 use crate::planning::{self, Planning};
 use crate::reply::{self, Reply};
 use crate::serving::Serving;
@@ -59,6 +59,8 @@ pub(crate) struct Common {
     pub(crate) traffic: Arc<Traffic>,
     /// How many workers there are.
     pub(crate) workers: usize,
+    /// What became of spans and metrics for collectors.
+    pub(crate) exported: Arc<gateway_telemetry::Counts>,
 }
 
 /// One worker.
@@ -282,42 +284,10 @@ impl Worker {
     }
 
     fn metrics(&self, generation: &Generation) -> Reply {
-        let stats = generation.engine.cache_stats();
-        let plans = PlanCache {
-            hits: stats.hits,
-            misses: stats.misses,
-            entries: stats.entries as u64,
-            bytes: stats.bytes as u64,
-            queued: self.common.planning.queued() as u64,
-        };
-        let persisted = generation.persisted.as_ref().map(|it| it.stats());
-        let caches = Caches {
-            plans,
-            persisted,
-            listed: generation.list.as_ref().map(|it| it.counts()),
-            answers: answers(generation),
-            demanded: generation.demand.as_ref().map(|it| it.counts()),
-        };
-        let text = self
-            .common
-            .metrics
-            .text(caches, (&self.common.connections, &self.common.traffic));
+        let text = metrics::text(&self.common, generation);
         let media = http::HeaderValue::from_static(telemetry::metrics::CONTENT_TYPE);
         reply::with_body(StatusCode::OK, media, text)
     }
-}
-
-/// What is counted of answers that are kept; nothing where none are.
-fn answers(generation: &Generation) -> Option<Answers> {
-    let answers = generation.extensions.answers()?;
-    let counts = answers.counts();
-    Some(Answers {
-        stats: answers.stats(),
-        subgraphs: counts
-            .map(|(name, hits, misses)| (name.to_owned(), hits, misses))
-            .collect(),
-        failures: answers.failures(),
-    })
 }
 
 /// The endpoint that a request to this path is for, if it is one of GraphQL.

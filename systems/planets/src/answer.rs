@@ -18,6 +18,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use serde_json::json;
 use telemetry::metrics;
 
+use crate::collected::Collected;
 use crate::seen::{Seen, Shard};
 use crate::subgraph::{Answer, Name, Subgraphs};
 
@@ -31,6 +32,8 @@ pub(crate) type Reply = Response<Full<Bytes>>;
 pub(crate) struct Handler {
     pub(crate) subgraphs: RefCell<Subgraphs>,
     pub(crate) seen: Arc<Seen>,
+    /// What came as to a collector.
+    pub(crate) collected: Arc<Collected>,
     pub(crate) shard: Arc<Shard>,
     pub(crate) connections: Arc<ConnectionTable>,
     pub(crate) delay: Duration,
@@ -69,10 +72,16 @@ impl chassis::Handler for Handler {
             "/seen" => show(&request, || json_reply(&self.seen.look())),
             "/seen/reset" if request.method() == Method::POST => json_reply(&self.seen.reset()),
             "/seen/reset" => method_not_allowed("POST"),
+            "/collected" => {
+                let counts = self.collected.look().await;
+                show(&request, || json_reply(&counts))
+            }
+            "/v1/traces" => self.collect(request, Collected::traces).await,
+            "/v1/metrics" => self.collect(request, Collected::metrics).await,
             "/health" => show(&request, || json_reply(&json!({"status": "UP"}))),
             "/metrics" => show(&request, || self.metrics()),
             path => {
-                let known = "/locations, /reviews, /seen, /health and /metrics";
+                let known = "/locations, /reviews, /seen, /collected, /v1/traces, /v1/metrics, /health and /metrics";
                 refuse(
                     StatusCode::NOT_FOUND,
                     &format!("no `{path}` here; there are {known}"),
@@ -140,6 +149,31 @@ impl Handler {
         // Another request may have kept it meanwhile; equal bodies have equal answers.
         self.subgraphs.borrow_mut().keep(name, body, &answer);
         Ok(answer)
+    }
+
+    /// Takes a message of OTLP.
+    async fn collect(
+        &self,
+        request: Request<Incoming>,
+        take: impl Fn(&Collected, &Bytes) -> Result<(), prost::DecodeError>,
+    ) -> Reply {
+        if request.method() != Method::POST {
+            return method_not_allowed("POST");
+        }
+        let read = body::read(request.into_body(), self.body_limit);
+        let read = body::in_time(read, || tokio::time::sleep(BODY_TIMEOUT)).await;
+        let body = match read.map_err(|error| Refusal::of_body(error, self.body_limit)) {
+            Ok(body) => body,
+            Err(refusal) => return refused(Media::Json, &refusal),
+        };
+        match take(&self.collected, &Bytes::copy_from_slice(body.as_ref())) {
+            // An empty message of this kind: everything is taken.
+            Ok(()) => with_type(StatusCode::OK, "application/x-protobuf", Bytes::new()),
+            Err(error) => {
+                let message = format!("the body is not a message of OTLP in Protobuf: {error}");
+                refuse(StatusCode::BAD_REQUEST, &message)
+            }
+        }
     }
 
     async fn get(&self, name: Name, parameters: &str) -> Result<Answer, NoAnswer> {

@@ -13,7 +13,7 @@ const DELAY_MAX: Duration = Duration::from_secs(60);
 /// The origin of the router labs: two federation subgraphs, at /locations and /reviews.
 ///
 /// Paths: /locations and /reviews (GraphQL), /seen (what they were asked), /seen/reset (POST),
-/// /health, /metrics.
+/// /v1/traces and /v1/metrics (OTLP), /collected (what came there), /health, /metrics.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
 #[command(
     name = "planets",

@@ -1,9 +1,11 @@
 //! The origin of the router labs: two federation subgraphs that count what they saw.
 //!
 //! One process, one port: `/locations` and `/reviews` are the subgraphs, `/seen` reports what they
-//! were asked. The data never change, so an answer that was computed once stays right.
+//! were asked. The data never change, so an answer that was computed once stays right. For labs about
+//! telemetry it is a collector as well, and `/collected` reports what came.
 
 mod answer;
+mod collected;
 mod config;
 mod locations;
 mod reviews;

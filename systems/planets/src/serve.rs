@@ -12,6 +12,7 @@ use clap::Parser as _;
 use telemetry::log::Level;
 
 use crate::answer::Handler;
+use crate::collected::Collected;
 use crate::config::Config;
 use crate::seen::Seen;
 use crate::subgraph::Subgraphs;
@@ -44,9 +45,10 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
         source,
     })?;
     let seen = Arc::new(Seen::new(config.count_headers.clone()));
+    let collected = Arc::new(Collected::default());
     let table = ConnectionTable::new(config.connections.most());
     let workers = (0..config.workers())
-        .map(|number| start(number, config, (&seen, &table)))
+        .map(|number| start(number, config, (&seen, &collected, &table)))
         .collect::<io::Result<Vec<_>>>()?;
     let runtime = chassis::runtime()?;
     Ok(chassis::serve(&runtime, listener, &table, workers)?)
@@ -55,9 +57,10 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
 fn start(
     number: u16,
     config: &Config,
-    (seen, table): (&Arc<Seen>, &Arc<ConnectionTable>),
+    (seen, collected, table): (&Arc<Seen>, &Arc<Collected>, &Arc<ConnectionTable>),
 ) -> io::Result<Worker> {
     let (config, seen) = (config.clone(), Arc::clone(seen));
+    let collected = Arc::clone(collected);
     let limits = config.connections.limits(HEAD_TIMEOUT, config.stop_timeout);
     let connections = Arc::clone(table);
     Worker::start(number, (table, limits), async move || Handler {
@@ -65,6 +68,7 @@ fn start(
         subgraphs: Subgraphs::new(config.limits).into(),
         shard: seen.shard(),
         seen,
+        collected,
         delay: config.delay,
         cache_control: config.cache_control,
         body_limit: config.body_limit,

@@ -3,7 +3,10 @@
 //! The one idea: a service counts in plain cells, if it wants one set for each worker, and they are
 //! read only when they are scraped. So counting costs one addition and no look-up by label.
 
+mod families;
 mod process;
+
+pub use families::{Family, Number, Sample};
 
 use std::fmt::{self, Debug};
 use std::sync::Arc;
@@ -57,15 +60,37 @@ struct Scraped<C>(Arc<C>);
 
 impl<C: Counts> Collector for Scraped<C> {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut scrape = Scrape(encoder);
+        let mut scrape = Scrape(Sink::Text(encoder));
         self.0.tell(&mut scrape)?;
         process::tell(&mut scrape)
     }
 }
 
-/// The text of one scrape while it is written.
+/// All counts, and what the process uses now, as values.
+///
+/// # Panics
+/// Never: gathering values cannot fail.
+#[must_use]
+pub fn families(counts: &impl Counts) -> Vec<Family> {
+    let mut families = Vec::new();
+    let mut scrape = Scrape(Sink::Families(&mut families));
+    let told = counts.tell(&mut scrape);
+    let told = told.and_then(|()| process::tell(&mut scrape));
+    told.expect("gathering values cannot fail");
+    families
+}
+
+/// One scrape while it is told.
 #[derive(Debug)]
-pub struct Scrape<'a>(DescriptorEncoder<'a>);
+pub struct Scrape<'a>(Sink<'a>);
+
+#[derive(Debug)]
+enum Sink<'a> {
+    /// Written as text.
+    Text(DescriptorEncoder<'a>),
+    /// Gathered as values.
+    Families(&'a mut Vec<Family>),
+}
 
 /// Cells of a histogram, added up.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,7 +115,10 @@ impl Scrape<'_> {
         help: &str,
         samples: impl IntoIterator<Item = (&'l Labels<'l>, u64)>,
     ) -> fmt::Result {
-        let mut metric = self.metric(name, help, MetricType::Counter)?;
+        let Some(mut metric) = self.metric(name, help, MetricType::Counter)? else {
+            self.gather(samples, |count| Number::Counter(count as f64));
+            return Ok(());
+        };
         for (labels, count) in samples {
             with_labels(&mut metric, labels, |metric| {
                 metric.encode_counter::<NoLabelSet, _, f64>(&count, None)
@@ -125,7 +153,10 @@ impl Scrape<'_> {
         help: &str,
         samples: impl IntoIterator<Item = (&'l Labels<'l>, u64)>,
     ) -> fmt::Result {
-        let mut metric = self.metric(name, help, MetricType::Gauge)?;
+        let Some(mut metric) = self.metric(name, help, MetricType::Gauge)? else {
+            self.gather(samples, |value| Number::Gauge(value as f64));
+            return Ok(());
+        };
         for (labels, value) in samples {
             with_labels(&mut metric, labels, |metric| metric.encode_gauge(&value))?;
         }
@@ -142,13 +173,22 @@ impl Scrape<'_> {
         help: &str,
         samples: impl IntoIterator<Item = (&'l Labels<'l>, Buckets<'l>)>,
     ) -> fmt::Result {
-        let mut metric = self.metric(name, help, MetricType::Histogram)?;
-        for (labels, buckets) in samples {
+        let samples = samples.into_iter().inspect(|(_, buckets)| {
             assert_eq!(
                 buckets.counts.len(),
                 buckets.bounds.len() + 1,
                 "one bucket is beyond the last bound"
             );
+        });
+        let Some(mut metric) = self.metric(name, help, MetricType::Histogram)? else {
+            self.gather(samples, |buckets| Number::Histogram {
+                bounds: buckets.bounds.to_vec(),
+                counts: buckets.counts.to_vec(),
+                sum: buckets.sum,
+            });
+            return Ok(());
+        };
+        for (labels, buckets) in samples {
             // The library's own mark for the bucket without a bound.
             let bounds = buckets.bounds.iter().chain([&f64::MAX]).copied();
             let cells: Vec<(f64, u64)> = bounds.zip(buckets.counts.iter().copied()).collect();
@@ -162,17 +202,48 @@ impl Scrape<'_> {
 
     /// A counter that is not whole.
     fn seconds(&mut self, name: &str, help: &str, seconds: f64) -> fmt::Result {
-        self.metric(name, help, MetricType::Counter)?
-            .encode_counter::<NoLabelSet, _, f64>(&seconds, None)
+        match self.metric(name, help, MetricType::Counter)? {
+            Some(mut metric) => metric.encode_counter::<NoLabelSet, _, f64>(&seconds, None),
+            None => {
+                self.gather([(&[][..], seconds)], Number::Counter);
+                Ok(())
+            }
+        }
     }
 
+    /// Begins a metric: its lines, where text is written.
     fn metric<'s>(
         &'s mut self,
         name: &'s str,
         help: &'s str,
         kind: MetricType,
-    ) -> Result<MetricEncoder<'s>, fmt::Error> {
-        self.0.encode_descriptor(name, help, None, kind)
+    ) -> Result<Option<MetricEncoder<'s>>, fmt::Error> {
+        match &mut self.0 {
+            Sink::Text(text) => text.encode_descriptor(name, help, None, kind).map(Some),
+            Sink::Families(families) => {
+                families.push(Family {
+                    name: name.to_owned(),
+                    help: help.to_owned(),
+                    samples: Vec::new(),
+                });
+                Ok(None)
+            }
+        }
+    }
+
+    /// Adds samples to the metric that was begun last, where values are gathered.
+    fn gather<'l, V>(
+        &mut self,
+        samples: impl IntoIterator<Item = (&'l Labels<'l>, V)>,
+        number: impl Fn(V) -> Number,
+    ) {
+        if let Sink::Families(families) = &mut self.0
+            && let Some(family) = families.last_mut()
+        {
+            let samples = samples.into_iter();
+            let samples = samples.map(|(labels, value)| families::sample(labels, number(value)));
+            family.samples.extend(samples);
+        }
     }
 }
 

@@ -49,6 +49,7 @@ mod structure;
 mod subgraph_errors;
 mod surface;
 mod survey;
+mod telemetry;
 mod tls;
 mod written;
 
@@ -65,8 +66,7 @@ pub use actions::{
 };
 pub use apq::{Apq, ApqCache, ApqInMemory, ApqRouter};
 pub use authentication::{
-    Algorithm, Authentication, ClientNames, Jwks, JwksHeader, Jwt, OnTokenError, Prometheus,
-    RouterAuthentication, Telemetry,
+    Algorithm, Authentication, Jwks, JwksHeader, Jwt, OnTokenError, RouterAuthentication,
 };
 pub use authorization::{
     Authorization, AuthorizationDirectives, AuthorizationErrors, AuthorizationResponse,
@@ -107,10 +107,17 @@ pub use surface::{
     Rhai, Sandbox, Server, SubgraphSizes, Supergraph, VariableValidation,
 };
 pub use survey::{Survey, Told, survey};
+pub use telemetry::{
+    AttributeItem, AttributeValue, BatchProcessor, ClientNames, Exporters, HeaderTexts,
+    MetricsCommon, MetricsExporters, Otlp, OtlpGrpc, OtlpHttp, OtlpProtocol, Prometheus,
+    Propagation, ResponseTraceId, Secret, Telemetry, Temporality, TraceIdFormat, TracingCommon,
+    TracingExporters,
+};
 pub use tls::{ClientAuthentication, ClientTls, Pem, ServerTls, SubgraphTls, Tls};
 pub use written::{
     BodyPath, ByteSize, ClaimPath, Endpoint, GraphqlPath, KeySource, Listen, Method, Origin,
-    PathStep, PlainPath, RedisAddress, RestPath, RestSegment, TemplateJson, TemplateText, Written,
+    OtlpEndpoint, PathStep, PlainPath, RedisAddress, RestPath, RestSegment, Sampler, TemplateJson,
+    TemplateText, Written,
 };
 pub use yaml_with_places::{Mistake, Mistakes};
 
@@ -151,7 +158,7 @@ pub struct Config {
     pub authentication: Authentication,
     /// What requests may see.
     pub authorization: Authorization,
-    /// What is counted and under which names.
+    /// What is told about requests, and under which names.
     pub telemetry: Telemetry,
     /// Hashes that clients send in place of texts.
     pub apq: Apq,

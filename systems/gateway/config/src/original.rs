@@ -56,6 +56,10 @@ const NO_REDIS_TLS: &str = "Redis is not spoken to with TLS, and answers would t
 const NO_MAINTENANCE: &str = "nothing is searched for in Redis to be deleted";
 const NO_LONGER: &str = "an answer is kept no longer for being asked for";
 const OWN_METRICS: &str = "metrics are those of the README";
+const OTLP_ONLY: &str = "a collector that gets OTLP can pass it on";
+const BARE_SPANS: &str = "spans have no events and no links";
+const W3C_ONLY: &str = "traces go on by `traceparent` of the W3C";
+const VERIFIED_NAME: &str = "the name in `endpoint` is the one that is verified";
 const RESOLVER: &str = "the system's resolver decides";
 
 /// The first that fits counts.
@@ -258,28 +262,64 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     ),
     idle("telemetry/apollo/tracing", NO_GRAPHOS),
     idle("telemetry/exporters/logging", OWN_LOG),
-    idle("telemetry/exporters/tracing", "no traces are exported"),
+    idle("telemetry/exporters/tracing/zipkin", OTLP_ONLY),
+    idle("telemetry/exporters/tracing/datadog", OTLP_ONLY),
+    idle("telemetry/exporters/tracing/jaeger", OTLP_ONLY),
     idle(
-        "telemetry/exporters/metrics/otlp",
-        "metrics are at `/metrics`, for a collector to read",
+        "telemetry/exporters/tracing/common/preview_datadog_agent_sampling",
+        OTLP_ONLY,
     ),
     idle(
-        "telemetry/exporters/metrics/common",
-        "metrics have the buckets and names of the README",
+        "telemetry/exporters/tracing/common/max_events_per_span",
+        BARE_SPANS,
     ),
     idle(
-        "telemetry/exporters/metrics/datadog",
-        "metrics are at `/metrics`, for a collector to read",
+        "telemetry/exporters/tracing/common/max_links_per_span",
+        BARE_SPANS,
     ),
+    idle(
+        "telemetry/exporters/tracing/common/max_attributes_per_event",
+        BARE_SPANS,
+    ),
+    idle(
+        "telemetry/exporters/tracing/common/max_attributes_per_link",
+        BARE_SPANS,
+    ),
+    idle(
+        "telemetry/exporters/tracing/propagation/baggage",
+        "a rule for headers can pass `baggage` on",
+    ),
+    idle("telemetry/exporters/tracing/propagation/datadog", W3C_ONLY),
+    idle("telemetry/exporters/tracing/propagation/jaeger", W3C_ONLY),
+    idle("telemetry/exporters/tracing/propagation/zipkin", W3C_ONLY),
+    idle("telemetry/exporters/tracing/propagation/aws_xray", W3C_ONLY),
+    idle("telemetry/exporters/tracing/propagation/request", W3C_ONLY),
+    idle(
+        "telemetry/exporters/tracing/otlp/grpc/domain_name",
+        VERIFIED_NAME,
+    ),
+    idle(
+        "telemetry/exporters/metrics/otlp/grpc/domain_name",
+        VERIFIED_NAME,
+    ),
+    idle(
+        "telemetry/exporters/metrics/common/buckets",
+        "histograms have the buckets of `/metrics`",
+    ),
+    idle("telemetry/exporters/metrics/common/views", OWN_METRICS),
+    idle("telemetry/exporters/metrics/datadog", OTLP_ONLY),
     idle(
         "telemetry/instrumentation",
         "metrics, and the log of requests, have the names of the README",
     ),
     idle("telemetry/experimental_logging", OWN_LOG),
-    idle("telemetry/tracing", "no traces are exported"),
+    idle(
+        "telemetry/tracing",
+        "its place is `telemetry.exporters.tracing` now, where `otlp` works",
+    ),
     idle(
         "telemetry/metrics/*",
-        "metrics are at `/metrics`, for a collector to read",
+        "its place is `telemetry.exporters.metrics` now, where `otlp` works",
     ),
     idle("homepage/graph_ref", "the homepage links nowhere"),
     idle("fleet_detector", NO_GRAPHOS),

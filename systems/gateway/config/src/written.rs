@@ -22,6 +22,7 @@ use crate::session_variables::SessionName;
 mod address;
 mod amount;
 mod claim_path;
+mod otlp;
 mod path;
 mod rest_path;
 mod template_text;
@@ -29,6 +30,7 @@ mod template_text;
 pub use address::{Endpoint, KeySource, Listen, Origin, RedisAddress};
 pub use amount::ByteSize;
 pub use claim_path::ClaimPath;
+pub use otlp::{OtlpEndpoint, Sampler};
 pub use path::{BodyPath, GraphqlPath, PathStep, PlainPath};
 pub use rest_path::{RestPath, RestSegment};
 pub use template_text::{TemplateJson, TemplateText};
@@ -115,6 +117,7 @@ impl<T: Form> JsonSchema for Written<T> {
         match T::NAME {
             // `16384` is an integer to an editor's check, and a size to its author.
             "byte-size" => json_schema!({"type": ["string", "integer"], "format": T::NAME}),
+            "sampler" => json_schema!({"type": ["string", "number"], "format": T::NAME}),
             _ => json_schema!({"type": "string", "format": T::NAME}),
         }
     }
@@ -149,6 +152,8 @@ pub(crate) fn check(form: &str, text: &str) -> Option<Result<(), String>> {
         StoredText::NAME => with::<StoredText>(text),
         ClaimPath::NAME => with::<ClaimPath>(text),
         SessionName::NAME => with::<SessionName>(text),
+        OtlpEndpoint::NAME => with::<OtlpEndpoint>(text),
+        Sampler::NAME => with::<Sampler>(text),
         _ => None,
     }
 }

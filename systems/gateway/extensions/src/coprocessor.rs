@@ -199,8 +199,17 @@ impl CoprocessorStage {
         call: &StageCall<'_>,
         message: Vec<u8>,
     ) -> Result<Bytes, CoprocessorError> {
+        let mut headers = HeaderMap::new();
+        let trace = call.exchange.trace.as_ref();
+        let mut span =
+            gateway_telemetry::sending(trace, (&Method::POST, &self.endpoint), &mut headers);
+        if let Some(span) = &mut span {
+            span.set("coprocessor.stage", self.kind.as_str());
+            if let Some((subgraph, _)) = call.subgraph {
+                span.set("subgraph.name", subgraph.to_owned());
+            }
+        }
         let started = tokio::time::Instant::now();
-        let headers = HeaderMap::new();
         let http_call = Call {
             method: Method::POST,
             headers: &headers,
@@ -217,6 +226,7 @@ impl CoprocessorStage {
         let succeeded = matches!(&reply, Ok(reply) if reply.status.is_success());
         call.observer
             .coprocessor(self.kind, succeeded, started.elapsed());
+        gateway_telemetry::sent(span, &reply);
         let reply = reply?;
         if !succeeded {
             return Err(CoprocessorError::Status(reply.status));

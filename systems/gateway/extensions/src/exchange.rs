@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use gateway_telemetry::Active;
 use http::{HeaderMap, Method, StatusCode, Uri};
 
 use crate::context::Context;
@@ -38,6 +39,8 @@ pub struct Exchange {
     pub query_plan: Option<QueryPlan>,
     /// The client's GraphQL request as JSON, once it is known.
     pub client_body: Rc<ClientBody>,
+    /// The trace that the request belongs to; nothing where requests are not traced.
+    pub trace: Option<Active>,
     id: Rc<OnceCell<String>>,
     /// Made when a rule for response headers is first carried out.
     gathered: OnceCell<Box<Gathered>>,
@@ -68,6 +71,7 @@ impl Exchange {
             context: self.context.apart(),
             client: Rc::clone(&self.client),
             id: Rc::clone(&self.id),
+            trace: self.trace.clone(),
             ..Self::default()
         }
     }

@@ -104,7 +104,7 @@ impl Subgraph {
             body: call.body,
         };
         let Some(service) = &self.service else {
-            let reply = self.dispatch(endpoint, request, &sending).await?;
+            let reply = self.dispatch(exchange, endpoint, request, &sending).await?;
             return Ok(with_cookies_only(reply));
         };
         let id = identifier::uuid_v4();
@@ -121,7 +121,7 @@ impl Subgraph {
             .then(|| endpoint.moved_to(&request.uri))
             .transpose()?;
         let endpoint = rewritten.as_ref().unwrap_or(endpoint);
-        let reply = self.dispatch(endpoint, request, &sending).await?;
+        let reply = self.dispatch(exchange, endpoint, request, &sending).await?;
         let mut response = for_stages(reply);
         service.response_of(exchange, &mut response, &id).await;
         Ok(response)
@@ -139,6 +139,7 @@ impl Subgraph {
 
     async fn dispatch(
         &self,
+        exchange: &Exchange,
         endpoint: &Endpoint,
         mut request: Request,
         sending: &Sending,
@@ -154,6 +155,11 @@ impl Subgraph {
         } else {
             ACCEPT_JSON
         };
+        let (trace, called) = (exchange.trace.as_ref(), (&request.method, endpoint));
+        let mut span = gateway_telemetry::sending(trace, called, &mut request.headers);
+        if let Some(span) = &mut span {
+            span.set("subgraph.name", self.name.to_string());
+        }
         let started = tokio::time::Instant::now();
         let call = Call {
             method: request.method,
@@ -170,6 +176,7 @@ impl Subgraph {
         self.shared
             .observer
             .subgraph(self.index, status, started.elapsed());
+        gateway_telemetry::sent(span, &sent);
         let mut reply = sent?;
         if let Some(coding) = reply.content_encoding() {
             reply.body = encoding::expand(coding, &reply.body).map_err(RelayError::Encoding)?;

@@ -18,6 +18,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use gateway_config::RhaiLimits;
+use gateway_telemetry::OpenSpan;
 use rhai::{AST, CallFnOptions, Dynamic, Engine, FnPtr, Scope};
 
 use crate::exchange::{Exchange, Request, Response, Step};
@@ -180,6 +181,7 @@ impl Layers {
         if !self.layers.iter().any(|layer| layer.side == Side::Request) {
             return Step::Continue;
         }
+        let mut span = self.span(place, Side::Request);
         let cell = Rc::new(RequestCell::new(self.kind, place, request));
         for (index, layer) in self.layers.iter().enumerate().rev() {
             if layer.side != Side::Request {
@@ -190,6 +192,9 @@ impl Layers {
                 // Layers wrap each other: those registered later have seen the request, so they see
                 // the response that ends it.
                 let mut response = thrown::response(&error, self.kind, &layer.script);
+                if let Some(span) = &mut span {
+                    span.fail("the script threw");
+                }
                 self.responses(&self.layers[index + 1..], place, &mut response);
                 return Step::Break(response);
             }
@@ -203,7 +208,29 @@ impl Layers {
         self.responses(&self.layers, place, response);
     }
 
+    /// The span of the callbacks of one side, when the request is traced.
+    fn span(&self, place: &Place<'_>, side: Side) -> Option<Box<OpenSpan>> {
+        let trace = place.exchange.trace.as_ref()?;
+        let mut span = trace.start("rhai_plugin", gateway_telemetry::Kind::Internal)?;
+        let service = match (self.kind, side) {
+            (Kind::Router, Side::Request) => "RouterRequest",
+            (Kind::Router, Side::Response) => "RouterResponse",
+            (Kind::Supergraph, Side::Request) => "SupergraphRequest",
+            (Kind::Supergraph, Side::Response) => "SupergraphResponse",
+            (Kind::Execution, Side::Request) => "ExecutionRequest",
+            (Kind::Execution, Side::Response) => "ExecutionResponse",
+            (Kind::Subgraph, Side::Request) => "SubgraphRequest",
+            (Kind::Subgraph, Side::Response) => "SubgraphResponse",
+        };
+        span.set("rhai.service", service);
+        Some(span)
+    }
+
     fn responses(&self, layers: &[Layer], place: &Place<'_>, response: &mut Response) {
+        if !layers.iter().any(|layer| layer.side == Side::Response) {
+            return;
+        }
+        let mut span = self.span(place, Side::Response);
         for layer in layers {
             if layer.side != Side::Response {
                 continue;
@@ -214,7 +241,12 @@ impl Layers {
             let handle = ResponseHandle(Rc::clone(&cell));
             match self.call(layer, Dynamic::from(handle)) {
                 Ok(()) => cell.give_back(response),
-                Err(error) => *response = thrown::response(&error, self.kind, &layer.script),
+                Err(error) => {
+                    *response = thrown::response(&error, self.kind, &layer.script);
+                    if let Some(span) = &mut span {
+                        span.fail("the script threw");
+                    }
+                }
             }
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gateway_config::Compression;
+use gateway_telemetry::{Active, TRACEPARENT, TRACESTATE};
 use gateway_upstream::{Call, Endpoint, Reply, SendError};
 use http::{HeaderMap, Method, StatusCode, header};
 use serde_json::{Value, json};
@@ -49,6 +50,13 @@ pub struct SubgraphOutcome {
 /// The answer to a request, or why there is none: one for all that were joined.
 type Sent = Result<Reply, Rc<SendError>>;
 
+/// Where a request goes, and the trace that it belongs to.
+#[derive(Clone, Copy)]
+struct To<'a> {
+    endpoint: &'a Endpoint,
+    trace: Option<&'a Active>,
+}
+
 pub(crate) struct Subgraph {
     pub(crate) index: usize,
     pub(crate) name: Rc<str>,
@@ -78,14 +86,22 @@ impl Subgraph {
                 &exchange.client_body,
                 &mut headers,
             );
+            if exchange.trace.is_some() {
+                // The request gets its own when it is sent. Until then equal requests look equal.
+                headers.remove(TRACEPARENT);
+                headers.remove(TRACESTATE);
+            }
         }
         match &self.service {
             None => {
                 let (body, is_query) = (call.body, call.is_query);
                 let is_plain = self.flights.is_none() && self.answers.is_none();
                 let sent = if is_plain {
-                    self.send_alone(&self.endpoint, headers, body, is_query)
-                        .await
+                    let to = To {
+                        endpoint: &self.endpoint,
+                        trace: exchange.trace.as_ref(),
+                    };
+                    self.send_alone(to, headers, body, is_query).await
                 } else {
                     // Boxed here and below: the work of a request has room for the largest of its
                     // parts and is moved to the heap whole, so that each request would pay for what
@@ -162,7 +178,11 @@ impl Subgraph {
                 let asked = (headers, body);
                 Box::pin(self.fetch_kept(answers, exchange, endpoint, asked)).await
             }
-            _ => self.send(endpoint, headers, body, is_query).await,
+            _ => {
+                let trace = exchange.trace.as_ref();
+                let to = To { endpoint, trace };
+                self.send(to, headers, body, is_query).await
+            }
         }
     }
 
@@ -180,6 +200,8 @@ impl Subgraph {
                 other => Some(other.to_string()),
             })
         });
+        let trace = exchange.trace.as_ref();
+        let to = To { endpoint, trace };
         let is_moved = !std::ptr::eq(endpoint, &self.endpoint);
         let question = Question {
             subgraph: &self.name,
@@ -191,14 +213,14 @@ impl Subgraph {
         match answers.look(&question).await {
             Looked::Whole(reply) => return Ok(reply),
             Looked::Nothing(keys) => {
-                let sent = self.send(endpoint, headers, body, true).await;
+                let sent = self.send(to, headers, body, true).await;
                 if let Ok(reply) = &sent {
                     answers.keep(&keys, reply);
                 }
                 return sent;
             }
             Looked::Some(partial, fewer) => {
-                let sent = self.send(endpoint, headers.clone(), fewer, true).await;
+                let sent = self.send(to, headers.clone(), fewer, true).await;
                 if let Ok(reply) = &sent
                     && let Some(whole) = answers.complete(partial, reply)
                 {
@@ -207,7 +229,7 @@ impl Subgraph {
             }
         }
         // Errors speak of places in the list that was sent; the client's is another.
-        self.send(endpoint, headers, body, true).await
+        self.send(to, headers, body, true).await
     }
 
     /// Carries out the rules for headers of the client's answer.
@@ -220,31 +242,25 @@ impl Subgraph {
     /// Sends what rules and stages have left, or waits for an equal query that is under way. It is
     /// compared here and not earlier: what two clients ask alike may be sent with the names of two
     /// tenants.
-    async fn send(
-        &self,
-        endpoint: &Endpoint,
-        headers: HeaderMap,
-        body: Bytes,
-        is_query: bool,
-    ) -> Sent {
+    async fn send(&self, to: To<'_>, headers: HeaderMap, body: Bytes, is_query: bool) -> Sent {
         match &self.flights {
             // A mutation is never shared: two clients that ask for the same change want it twice.
             Some(flights) if is_query => {
-                let is_moved = !std::ptr::eq(endpoint, &self.endpoint);
-                let key = Key::new(is_moved.then(|| endpoint.as_str()), &headers, &body);
+                let is_moved = !std::ptr::eq(to.endpoint, &self.endpoint);
+                let key = Key::new(is_moved.then(|| to.endpoint.as_str()), &headers, &body);
                 // Boxed: `OnceCell` keeps a future in several places while it waits. Unboxed, it
                 // made the work of every request 10 KiB larger, shared or not, and all of that is
                 // moved to the heap.
-                let send = Box::pin(self.send_alone(endpoint, headers, body, is_query));
+                let send = Box::pin(self.send_alone(to, headers, body, is_query));
                 flights.join(key, send).await
             }
-            _ => self.send_alone(endpoint, headers, body, is_query).await,
+            _ => self.send_alone(to, headers, body, is_query).await,
         }
     }
 
     async fn send_alone(
         &self,
-        endpoint: &Endpoint,
+        to: To<'_>,
         mut headers: HeaderMap,
         body: Bytes,
         is_query: bool,
@@ -262,11 +278,11 @@ impl Subgraph {
             Some(budget) if budget.is_for(is_query) => {
                 // Boxed: the usual call, without retries, has no room for it.
                 let call = (headers, body, is_query);
-                Box::pin(self.send_again(budget, endpoint, call)).await
+                Box::pin(self.send_again(budget, to, call)).await
             }
             _ => {
-                let call = (&headers, body, is_query);
-                self.send_once(endpoint, call, self.timeout).await
+                let call = (&mut headers, body, is_query);
+                self.send_once(to, call, (self.timeout, 0)).await
             }
         }
     }
@@ -275,8 +291,8 @@ impl Subgraph {
     async fn send_again(
         &self,
         budget: &Budget,
-        endpoint: &Endpoint,
-        (headers, body, is_query): (HeaderMap, Bytes, bool),
+        to: To<'_>,
+        (mut headers, body, is_query): (HeaderMap, Bytes, bool),
     ) -> Sent {
         let started = tokio::time::Instant::now();
         let mut retries = 0;
@@ -284,8 +300,8 @@ impl Subgraph {
             let left = self
                 .timeout
                 .map(|all| all.saturating_sub(started.elapsed()));
-            let call = (&headers, body.clone(), is_query);
-            let sent = self.send_once(endpoint, call, left).await;
+            let call = (&mut headers, body.clone(), is_query);
+            let sent = self.send_once(to, call, (left, retries)).await;
             let is_success = match &sent {
                 Ok(reply) => !reply.status.is_server_error(),
                 Err(error) => {
@@ -311,10 +327,19 @@ impl Subgraph {
 
     async fn send_once(
         &self,
-        endpoint: &Endpoint,
-        (headers, body, is_query): (&HeaderMap, Bytes, bool),
-        timeout: Option<Duration>,
+        To { endpoint, trace }: To<'_>,
+        (headers, body, is_query): (&mut HeaderMap, Bytes, bool),
+        (timeout, retries): (Option<Duration>, u32),
     ) -> Sent {
+        let mut span = gateway_telemetry::sending(trace, (&Method::POST, endpoint), headers);
+        if let Some(span) = &mut span {
+            span.set("subgraph.name", self.name.to_string());
+            let kind = if is_query { "query" } else { "mutation" };
+            span.set("subgraph.graphql.operation.type", kind);
+            if retries > 0 {
+                span.set("http.request.resend_count", retries);
+            }
+        }
         let started = tokio::time::Instant::now();
         let call = Call {
             method: Method::POST,
@@ -330,6 +355,7 @@ impl Subgraph {
         self.shared
             .observer
             .subgraph(self.index, status, started.elapsed());
+        gateway_telemetry::sent(span, &sent);
         sent.map_err(Rc::new)
     }
 

@@ -1,3 +1,4 @@
+use super::text::Elsewhere;
 use super::*;
 
 fn sample(text: &str, name: &str) -> Option<f64> {
@@ -12,6 +13,15 @@ fn connections() -> Arc<chassis::ConnectionTable> {
         total: 1,
         per_address: 1,
     })
+}
+
+fn text_of(metrics: &Metrics, caches: Caches) -> String {
+    let elsewhere = Elsewhere {
+        connections: connections(),
+        traffic: Arc::default(),
+        exported: Arc::default(),
+    };
+    telemetry::metrics::text(Arc::new(metrics.counts(caches, elsewhere)))
 }
 
 #[test]
@@ -36,7 +46,7 @@ fn a_scrape_adds_up_all_workers() {
         plans,
         ..Caches::default()
     };
-    let text = metrics.text(caches, (&connections(), &Arc::default()));
+    let text = text_of(&metrics, caches);
     for (name, expected) in [
         (
             "http_server_requests_total{http_response_status_code=\"200\"}",
@@ -93,7 +103,7 @@ fn clients_beyond_the_limit_are_counted_together() {
     for number in 0..CLIENTS_MAX + 7 {
         shard.client(Some(number.to_string()), None);
     }
-    let text = metrics.text(Caches::default(), (&connections(), &Arc::default()));
+    let text = text_of(&metrics, Caches::default());
     let name = "graphql_client_requests_total{client_name=\"(other)\",client_version=\"\"}";
     assert_eq!(sample(&text, name), Some(7.0));
 }

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chassis::ConnectionTable;
+use gateway_telemetry::Counts as Exported;
 use gateway_upstream::Traffic;
-use telemetry::metrics::{self, Buckets, Counts, Scrape};
+use telemetry::metrics::{Buckets, Counts, Scrape};
 
 use crate::demand::{self, Demanded};
 
@@ -18,31 +19,44 @@ use super::{
 };
 
 impl Metrics {
-    /// Everything counted so far, and what the process uses now.
-    pub(crate) fn text(
+    /// Everything counted so far.
+    pub(super) fn counts(
         &self,
         caches: Caches,
-        (connections, traffic): (&Arc<ConnectionTable>, &Arc<Traffic>),
-    ) -> String {
+        elsewhere: Elsewhere,
+    ) -> (Arc<Snapshot>, Arc<ConnectionTable>) {
         // A copy of the list, so that no lock is held while the text is written.
         let shards = lock(&self.shards).clone();
         let snapshot = Arc::new(Snapshot {
             shards,
             caches,
             planning: self.planning(),
-            traffic: Arc::clone(traffic),
+            traffic: elsewhere.traffic,
+            exported: elsewhere.exported,
         });
-        metrics::text(Arc::new((snapshot, Arc::clone(connections))))
+        (snapshot, elsewhere.connections)
     }
+}
+
+/// What others than the workers' shards count.
+#[derive(Debug)]
+pub(super) struct Elsewhere {
+    /// Connections of clients.
+    pub(super) connections: Arc<ConnectionTable>,
+    /// Connections to services.
+    pub(super) traffic: Arc<Traffic>,
+    /// Spans and metrics for collectors.
+    pub(super) exported: Arc<Exported>,
 }
 
 /// The counts that one scrape writes.
 #[derive(Debug)]
-struct Snapshot {
+pub(super) struct Snapshot {
     shards: Vec<Arc<Shard>>,
     caches: Caches,
     planning: Arc<Planning>,
     traffic: Arc<Traffic>,
+    exported: Arc<Exported>,
 }
 
 impl Counts for Snapshot {
@@ -53,6 +67,7 @@ impl Counts for Snapshot {
         self.coprocessors(scrape)?;
         self.clients(scrape)?;
         caches(scrape, &self.caches)?;
+        exported(scrape, &self.exported)?;
         planning(scrape, &self.planning, self.caches.plans.queued)
     }
 }
@@ -347,6 +362,33 @@ fn list(scrape: &mut Scrape<'_>, listed: Listed) -> Result {
     let help = "Texts that were refused for it";
     let name = "apollo_router_operations_persisted_queries_rejected";
     scrape.counter(name, help, rejected)
+}
+
+/// What became of spans and metrics for collectors. Where there are none, nothing is said of it.
+fn exported(scrape: &mut Scrape<'_>, counts: &Exported) -> Result {
+    let spans = Exported::of(&counts.exported);
+    let lost = [
+        ("otlp-tracing", "channel full", &counts.overflown),
+        ("otlp-tracing", "export failed", &counts.failed),
+        ("otlp-metrics", "export failed", &counts.failed_metrics),
+    ];
+    let lost = lost.map(|(name, error, counter)| {
+        let labels = [("name", name), ("error", error)];
+        (labels, Exported::of(counter))
+    });
+    if spans > 0 {
+        let help = "Spans that the collector took";
+        scrape.counter("gateway_telemetry_spans_exported", help, spans)?;
+    }
+    let lost: Vec<_> = lost.into_iter().filter(|(_, count)| *count > 0).collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    scrape.counters(
+        "apollo_router_telemetry_batch_processor_errors",
+        "Spans, and pushes of metrics, that were dropped: no room for them, or not taken",
+        lost.iter().map(|(labels, count)| (&labels[..], *count)),
+    )
 }
 
 fn planning(scrape: &mut Scrape<'_>, planning: &Planning, queued: u64) -> Result {

@@ -2,7 +2,7 @@
 //! repeats already rendered.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -248,6 +248,22 @@ impl Endpoint {
     /// How connections to it are kept.
     pub fn policy(&self) -> &Policy {
         &self.0.policy
+    }
+
+    /// The socket that it is reached through, where that is not TCP.
+    pub fn socket(&self) -> Option<&Path> {
+        match &self.0.transport {
+            Transport::Unix { socket } => Some(socket),
+            Transport::Tcp { .. } | Transport::Tls { .. } => None,
+        }
+    }
+
+    /// The port; 0 behind a Unix socket.
+    pub fn port(&self) -> u16 {
+        match self.0.transport {
+            Transport::Tcp { port, .. } | Transport::Tls { port, .. } => port,
+            Transport::Unix { .. } => 0,
+        }
     }
 
     pub(crate) fn transport(&self) -> &Transport {

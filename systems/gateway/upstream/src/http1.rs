@@ -202,6 +202,7 @@ impl Reader<'_> {
             content_type: framing.content_type.map(|place| raw.slice(place)),
             content_encoding: framing.content_encoding.map(|place| raw.slice(place)),
             head: Head::Raw(raw),
+            trailers: None,
         };
         // Bytes that belong to no answer: whatever they are, the next request
         // must not take them for its own.

@@ -51,7 +51,7 @@ pub(crate) async fn exchange(
     sender.ready().await.map_err(failed)?;
     let response = sender.send_request(request).await.map_err(failed)?;
     let (parts, body) = response.into_parts();
-    let body = Limited::new(body, limit_bytes)
+    let collected = Limited::new(body, limit_bytes)
         .collect()
         .await
         .map_err(|error| match error.downcast::<hyper::Error>() {
@@ -60,8 +60,9 @@ pub(crate) async fn exchange(
                 debug_assert!(other.is::<LengthLimitError>(), "{other}");
                 SendError::TooLarge { limit_bytes }
             }
-        })?
-        .to_bytes();
+        })?;
+    let trailers = collected.trailers().cloned().map(Box::new);
+    let body = collected.to_bytes();
     // Copied, because the map moves into the reply.
     let copy = |name| {
         let value: &HeaderValue = parts.headers.get(name)?;
@@ -73,6 +74,7 @@ pub(crate) async fn exchange(
         content_type: copy(header::CONTENT_TYPE),
         content_encoding: copy(header::CONTENT_ENCODING),
         head: Head::Map(parts.headers),
+        trailers,
     })
 }
 

@@ -15,6 +15,8 @@ pub struct Reply {
     pub(crate) content_type: Option<Bytes>,
     pub(crate) content_encoding: Option<Bytes>,
     pub(crate) head: Head,
+    /// What came behind the body, over HTTP/2; boxed, as only gRPC sends it.
+    pub(crate) trailers: Option<Box<HeaderMap>>,
 }
 
 #[derive(Clone, Debug)]
@@ -37,7 +39,13 @@ impl Reply {
             content_type: copy(header::CONTENT_TYPE),
             content_encoding: copy(header::CONTENT_ENCODING),
             head: Head::Map(headers),
+            trailers: None,
         }
+    }
+
+    /// A value that came behind the body. Those of HTTP/1.1 are dropped.
+    pub fn trailer(&self, name: &HeaderName) -> Option<HeaderValue> {
+        self.trailers.as_ref()?.get(name).cloned()
     }
 
     /// The value of `content-type`, if there is one.

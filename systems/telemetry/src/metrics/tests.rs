@@ -64,3 +64,34 @@ fn the_process_uses_memory_and_time() {
     assert!(sample("process_resident_memory_bytes") > 1e5);
     assert!(sample("process_cpu_seconds_total") >= 0.0);
 }
+
+#[test]
+fn counts_can_be_had_as_values() {
+    let families = families(&Example);
+    let of = |name: &str| {
+        let family = families.iter().find(|it| it.name == name);
+        family
+            .unwrap_or_else(|| panic!("no {name} in {families:?}"))
+            .samples
+            .clone()
+    };
+    let label = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+    let sample = |labels, number| Sample { labels, number };
+    assert_eq!(of("bans"), [sample(vec![], Number::Counter(3.0))]);
+    let answers = [
+        sample(label("path", "a\"b\\\n"), Number::Counter(1.0)),
+        sample(label("path", "c"), Number::Counter(0.0)),
+    ];
+    assert_eq!(of("answers"), answers);
+    assert_eq!(
+        of("plans"),
+        [sample(label("kind", "q"), Number::Gauge(7.0))]
+    );
+    let took = Number::Histogram {
+        bounds: vec![0.000_025, 10.0],
+        counts: vec![1, 2, 3],
+        sum: 61.5,
+    };
+    assert_eq!(of("took_us"), [sample(vec![], took)]);
+    assert_eq!(of("process_resident_memory_bytes").len(), 1);
+}

@@ -212,6 +212,7 @@ fn every_layer_in_the_request_itself_is_proven() {
     for (lab, count, programs) in [
         ("persisted", 4, &[][..]),
         ("batching", 4, &[]),
+        ("telemetry", 4, &[]),
         ("tls", 4, &["openssl"]),
         ("tls-subgraphs", 3, &["openssl", "haproxy"]),
     ] {

@@ -68,13 +68,10 @@ fn much_telemetry_starts() {
         rhai: {}\n\
         plugins: {experimental.expose_query_plan: true}\n";
     assert_snapshot!(told(text), @r"
-    works: 10
+    works: 17
     no effect: 5 telemetry.apollo.field_level_instrumentation_sampler
     no effect: 5 telemetry.apollo.errors
     no effect: 6 telemetry.instrumentation
-    no effect: 10 telemetry.exporters.metrics.common
-    no effect: 11 telemetry.exporters.metrics.otlp
-    no effect: 12 telemetry.exporters.tracing
     no effect: 15 plugins.experimental.expose_query_plan
     starts
     ");
@@ -102,7 +99,7 @@ fn caches_and_keys_of_version_1_start() {
         \x20   tracing: {common: {sampler: 0.5}, jaeger: {enabled: true}}\n\
         \x20   metrics: {otlp: {enabled: true}, prometheus: {enabled: true, listen: '0.0.0.0:9091'}}\n";
     assert_snapshot!(told(text), @r"
-    works: 8
+    works: 10
     no effect: 6 supergraph.query_planning.warmed_up_queries
     no effect: 7 supergraph.query_planning.experimental_plans_limit
     no effect: 8 supergraph.query_planning.cache.redis
@@ -110,8 +107,7 @@ fn caches_and_keys_of_version_1_start() {
     no effect: 11 experimental_query_planner_mode
     no effect: 14 telemetry.apollo.field_level_instrumentation_sampler
     no effect: 16 telemetry.exporters.logging
-    no effect: 17 telemetry.exporters.tracing
-    no effect: 18 telemetry.exporters.metrics.otlp
+    no effect: 17 telemetry.exporters.tracing.jaeger
     starts
     ");
 }

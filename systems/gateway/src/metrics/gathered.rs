@@ -1,0 +1,57 @@
+//! What is counted elsewhere than in the shards: caches, connections, exports.
+
+use std::sync::Arc;
+
+use telemetry::metrics;
+
+use super::text::Elsewhere;
+use super::{Answers, Caches, PlanCache};
+use crate::generation::Generation;
+use crate::worker::Common;
+
+/// Everything counted so far, as text.
+pub(crate) fn text(common: &Common, generation: &Generation) -> String {
+    metrics::text(Arc::new(counts(common, generation)))
+}
+
+/// Everything counted so far, as values.
+pub(crate) fn families(common: &Common, generation: &Generation) -> Vec<metrics::Family> {
+    metrics::families(&counts(common, generation))
+}
+
+fn counts(common: &Common, generation: &Generation) -> impl metrics::Counts + use<> {
+    let stats = generation.engine.cache_stats();
+    let plans = PlanCache {
+        hits: stats.hits,
+        misses: stats.misses,
+        entries: stats.entries as u64,
+        bytes: stats.bytes as u64,
+        queued: common.planning.queued() as u64,
+    };
+    let caches = Caches {
+        plans,
+        persisted: generation.persisted.as_ref().map(|it| it.stats()),
+        listed: generation.list.as_ref().map(|it| it.counts()),
+        answers: answers(generation),
+        demanded: generation.demand.as_ref().map(|it| it.counts()),
+    };
+    let elsewhere = Elsewhere {
+        connections: Arc::clone(&common.connections),
+        traffic: Arc::clone(&common.traffic),
+        exported: Arc::clone(&common.exported),
+    };
+    common.metrics.counts(caches, elsewhere)
+}
+
+/// What is counted of answers that are kept; nothing where none are.
+fn answers(generation: &Generation) -> Option<Answers> {
+    let answers = generation.extensions.answers()?;
+    let counts = answers.counts();
+    Some(Answers {
+        stats: answers.stats(),
+        subgraphs: counts
+            .map(|(name, hits, misses)| (name.to_owned(), hits, misses))
+            .collect(),
+        failures: answers.failures(),
+    })
+}

@@ -1,0 +1,78 @@
+//! The spans of requests that the gateway sends, by the conventions for clients of HTTP.
+
+use gateway_upstream::{Endpoint, Reply, SendError};
+use http::{HeaderMap, Method};
+
+use crate::span::{Kind, kept};
+use crate::trace::{Active, OpenSpan};
+
+/// Begins a request: writes the trace into its headers, and opens its span if the trace is recorded.
+#[must_use]
+pub fn sending(
+    trace: Option<&Active>,
+    (method, endpoint): (&Method, &Endpoint),
+    headers: &mut HeaderMap,
+) -> Option<Box<OpenSpan>> {
+    let trace = trace?;
+    let path = endpoint.uri().path();
+    let Some(mut span) = trace
+        .is_recorded()
+        .then(|| trace.start(format!("{method} {}", kept(path)), Kind::Client))
+        .flatten()
+    else {
+        trace.write(headers);
+        return None;
+    };
+    span.active().write(headers);
+    span.set("http.request.method", method.as_str().to_owned());
+    // Neither a password nor the query, which may hold a key.
+    let uri = endpoint.uri();
+    let scheme = uri.scheme_str().unwrap_or("http");
+    if let Some(socket) = endpoint.socket() {
+        span.set("server.address", socket.display().to_string());
+        span.set("network.transport", "unix");
+    } else {
+        let host = uri.host().unwrap_or_default();
+        let port = endpoint.port();
+        span.set("server.address", kept(host).to_owned());
+        span.set("server.port", port);
+        let full = format!("{scheme}://{host}:{port}{path}");
+        span.set("url.full", kept(&full).to_owned());
+    }
+    Some(span)
+}
+
+/// Ends a request with what came of it.
+pub fn sent(span: Option<Box<OpenSpan>>, sent: &Result<Reply, SendError>) {
+    let Some(mut span) = span else {
+        return;
+    };
+    match sent {
+        Ok(reply) => {
+            let status = reply.status;
+            span.set("http.response.status_code", status.as_u16());
+            if status.is_client_error() || status.is_server_error() {
+                span.set("error.type", status.as_u16().to_string());
+                span.fail(status.canonical_reason().unwrap_or("unknown status"));
+            }
+        }
+        Err(error) => {
+            span.set("error.type", kind(error));
+            span.fail(kept(&error.to_string()).to_owned());
+        }
+    }
+}
+
+/// A word for each way in which a request can fail.
+fn kind(error: &SendError) -> &'static str {
+    match error {
+        SendError::Crowded { .. } => "crowded",
+        SendError::Unreachable { .. } => "connect",
+        SendError::Tls { .. } => "tls",
+        SendError::TimedOut { .. } => "timeout",
+        SendError::Closed { .. } => "closed",
+        SendError::TooLarge { .. } => "too_large",
+        SendError::Malformed { .. } => "malformed",
+        SendError::Http2 { .. } => "http2",
+    }
+}

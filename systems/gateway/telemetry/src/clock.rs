@@ -1,0 +1,27 @@
+//! The one place where this crate reads clocks.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Now, on the clock that never goes back.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the named place for the whole crate"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Now, in nanoseconds since 1970; good until 2554.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the named place for the whole crate"
+)]
+pub(crate) fn unix_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    whole_ns(since.unwrap_or_default())
+}
+
+/// Nanoseconds; 2^64 of them are 584 years.
+pub(crate) fn whole_ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

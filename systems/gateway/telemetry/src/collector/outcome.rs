@@ -1,0 +1,160 @@
+//! What a collector's answer means.
+
+use std::time::Duration;
+
+use gateway_upstream::Reply;
+use http::header::{HeaderName, RETRY_AFTER};
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
+use prost::Message as _;
+
+use super::Signal;
+use crate::span::kept;
+
+/// Longest pause that a collector can ask for.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
+
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+
+/// What came of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The collector has it, but for so many spans or data points that it refused.
+    Taken { rejected: usize, why: String },
+    /// It was not taken this time.
+    Again {
+        after: Option<Duration>,
+        why: String,
+    },
+    /// It is not taken at all.
+    Refused { why: String },
+}
+
+/// An answer over HTTP.
+pub(crate) fn of_http(signal: Signal, reply: &Reply) -> Outcome {
+    let status = reply.status.as_u16();
+    let why = || format!("it answered {status}");
+    match status {
+        200..=299 => taken(signal, &reply.body),
+        429 | 502..=504 => Outcome::Again {
+            after: retry_after(reply),
+            why: why(),
+        },
+        _ => Outcome::Refused { why: why() },
+    }
+}
+
+fn retry_after(reply: &Reply) -> Option<Duration> {
+    let values = reply.values(&RETRY_AFTER);
+    let seconds: u64 = values.first()?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds).min(RETRY_AFTER_MAX))
+}
+
+/// An answer over gRPC. Its status is in the trailers, or in the head when there is no message.
+pub(crate) fn of_grpc(signal: Signal, reply: &Reply) -> Outcome {
+    let one = |name: &HeaderName| {
+        let value = reply
+            .trailer(name)
+            .or_else(|| reply.values(name).into_iter().next())?;
+        Some(kept(&String::from_utf8_lossy(value.as_bytes())).to_owned())
+    };
+    let http = reply.status.as_u16();
+    let Some(status) = one(&GRPC_STATUS) else {
+        let why = format!("it answered {http} without `grpc-status`; is it gRPC?");
+        return match http {
+            429 | 502..=504 => Outcome::Again { after: None, why },
+            _ => Outcome::Refused { why },
+        };
+    };
+    let message = one(&GRPC_MESSAGE).unwrap_or_default();
+    let why = format!("it answered with the status {status} of gRPC: {message}");
+    match status.as_str() {
+        "0" => taken(signal, reply.body.get(5..).unwrap_or_default()),
+        // Cancelled, deadline exceeded, aborted, out of range, unavailable, data loss: those that
+        // the specification of OTLP names. Resource exhausted needs an advice that is not read.
+        "1" | "4" | "10" | "11" | "14" | "15" => Outcome::Again { after: None, why },
+        _ => Outcome::Refused { why },
+    }
+}
+
+/// What an accepting answer says. One that cannot be read accepts all the same.
+fn taken(signal: Signal, body: &[u8]) -> Outcome {
+    let (rejected, why) = match signal {
+        Signal::Traces => {
+            let read = ExportTraceServiceResponse::decode(body).unwrap_or_default();
+            let partial = read.partial_success.unwrap_or_default();
+            (partial.rejected_spans, partial.error_message)
+        }
+        Signal::Metrics => {
+            let read = ExportMetricsServiceResponse::decode(body).unwrap_or_default();
+            let partial = read.partial_success.unwrap_or_default();
+            (partial.rejected_data_points, partial.error_message)
+        }
+    };
+    Outcome::Taken {
+        rejected: usize::try_from(rejected).unwrap_or_default(),
+        why: kept(&why).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, StatusCode};
+
+    use super::*;
+
+    fn http(status: u16, body: &'static [u8]) -> Outcome {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, "7".parse().unwrap());
+        let status = StatusCode::from_u16(status).unwrap();
+        of_http(Signal::Traces, &Reply::new(status, headers, body.into()))
+    }
+
+    fn grpc(status: Option<&str>) -> Outcome {
+        let mut headers = HeaderMap::new();
+        if let Some(status) = status {
+            headers.insert(GRPC_STATUS, status.parse().unwrap());
+        }
+        let reply = Reply::new(StatusCode::OK, headers, (&b"\0\0\0\0\0"[..]).into());
+        of_grpc(Signal::Metrics, &reply)
+    }
+
+    fn taken() -> Outcome {
+        Outcome::Taken {
+            rejected: 0,
+            why: String::new(),
+        }
+    }
+
+    #[test]
+    fn an_answer_over_http_takes_refuses_or_asks_again() {
+        assert_eq!(http(200, b""), taken());
+        // Rubbish in an accepting answer changes nothing.
+        assert_eq!(http(202, b"<html>"), taken());
+        // Field 1 with field 1: three spans, and with field 2: the reason.
+        let partial = http(200, &[0x0a, 5, 0x08, 3, 0x12, 1, b'x']);
+        let why = "x".to_owned();
+        assert_eq!(partial, Outcome::Taken { rejected: 3, why });
+        for status in [429, 502, 503, 504] {
+            let Outcome::Again { after, .. } = http(status, b"") else {
+                panic!("{status}");
+            };
+            assert_eq!(after, Some(Duration::from_secs(7)));
+        }
+        for status in [301, 400, 401, 404, 413, 500] {
+            assert!(matches!(http(status, b""), Outcome::Refused { .. }));
+        }
+    }
+
+    #[test]
+    fn an_answer_over_grpc_is_judged_by_its_own_status() {
+        assert_eq!(grpc(Some("0")), taken());
+        for status in ["1", "4", "14"] {
+            assert!(matches!(grpc(Some(status)), Outcome::Again { .. }));
+        }
+        for status in [Some("3"), Some("7"), Some("rubbish"), None] {
+            assert!(matches!(grpc(status), Outcome::Refused { .. }));
+        }
+    }
+}

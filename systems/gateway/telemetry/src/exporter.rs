@@ -1,0 +1,202 @@
+//! The threads that send: one for traces, one for metrics, each with a client of its own.
+//!
+//! They are not the workers', so that a collector that is slow, gone or answers rubbish makes no
+//! request wait. Memory is bounded: so many spans wait, and so many messages are on their way.
+
+mod sender;
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+use std::{io, thread};
+
+use gateway_config::{BatchProcessor, MetricsCommon, Otlp, Temporality, TracingCommon};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use telemetry::metrics::Family;
+use tokio::runtime::LocalOptions;
+use tokio::sync::watch;
+
+use crate::collector::{Collector, CollectorError, Signal};
+use crate::queue::{Counts, Queue};
+use crate::resource::{Described, Variables, resource};
+use crate::tracer::Tracer;
+use sender::{MetricSender, SpanSender, Watched};
+
+/// Longest time that what is left may take when nothing more comes.
+const FLUSH_MAX: Duration = Duration::from_secs(5);
+/// How much longer a thread may take to end; one that resolves a name does not hear of it.
+const END_MAX: Duration = Duration::from_millis(500);
+
+/// What is sent where, checked; nothing is sent until it is started.
+#[derive(Debug)]
+pub struct Export<T> {
+    collector: Collector,
+    resource: Resource,
+    batch: BatchProcessor,
+    of: T,
+}
+
+/// Traces.
+#[derive(Debug)]
+pub struct Traces(());
+
+/// Metrics, as the collector wants them.
+#[derive(Debug)]
+pub struct Metrics(Temporality);
+
+impl Export<Traces> {
+    /// Checks where traces go.
+    ///
+    /// # Errors
+    /// When the collector cannot be called.
+    pub fn traces(
+        common: &TracingCommon,
+        otlp: &Otlp,
+        variables: Variables<'_>,
+    ) -> Result<Self, CollectorError> {
+        Ok(Self {
+            collector: Collector::new(otlp, Signal::Traces, variables)?,
+            resource: resource(&Described::from(common), variables),
+            batch: otlp.batch_processor.clone(),
+            of: Traces(()),
+        })
+    }
+
+    /// Sends what a tracer records until the tracer is gone. Nothing where it records nothing.
+    ///
+    /// # Errors
+    /// When there is no thread for it.
+    pub fn start(&self, tracer: &Tracer) -> Result<Option<Exporter>, CollectorError> {
+        let Some(queue) = tracer.queue.clone() else {
+            return Ok(None);
+        };
+        let (collector, resource) = (self.collector.clone(), self.resource.clone());
+        let delay = self.batch.scheduled_delay.0;
+        let at_a_time = self.batch.max_concurrent_exports.get();
+        let spans = Arc::clone(&queue);
+        let done = spawn("otlp-traces", move || async move {
+            let sender = SpanSender {
+                watched: Watched::new(collector),
+                resource,
+                queue: spans,
+            };
+            sender.send_until_closed(delay, at_a_time, FLUSH_MAX).await;
+        })?;
+        Ok(Some(Exporter {
+            stop: Stop::Queue(queue),
+            done,
+        }))
+    }
+}
+
+impl Export<Metrics> {
+    /// Checks where metrics go.
+    ///
+    /// # Errors
+    /// When the collector cannot be called.
+    pub fn metrics(
+        common: &MetricsCommon,
+        otlp: &Otlp,
+        variables: Variables<'_>,
+    ) -> Result<Self, CollectorError> {
+        Ok(Self {
+            collector: Collector::new(otlp, Signal::Metrics, variables)?,
+            resource: resource(&Described::from(common), variables),
+            batch: otlp.batch_processor.clone(),
+            of: Metrics(otlp.temporality),
+        })
+    }
+
+    /// Sends what `read` gives, again and again, until it is told to end; then once more.
+    /// `start_ns` is when counting began, in nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// When there is no thread for it.
+    pub fn start(
+        &self,
+        counts: &Arc<Counts>,
+        start_ns: u64,
+        read: impl Fn() -> Vec<Family> + Send + 'static,
+    ) -> Result<Exporter, CollectorError> {
+        let (stop, stopped) = watch::channel(false);
+        let (collector, resource) = (self.collector.clone(), self.resource.clone());
+        let counts = Arc::clone(counts);
+        let since = (self.of.0, start_ns);
+        let every = self.batch.scheduled_delay.0;
+        let done = spawn("otlp-metrics", move || async move {
+            let sender = MetricSender {
+                watched: Watched::new(collector),
+                resource,
+                counts,
+                since,
+                read,
+            };
+            sender.push_until(stopped, every, FLUSH_MAX).await;
+        })?;
+        Ok(Exporter {
+            stop: Stop::Flag(stop),
+            done,
+        })
+    }
+}
+
+/// A thread that sends. Dropping it lets it end by itself.
+#[derive(Debug)]
+pub struct Exporter {
+    stop: Stop,
+    done: Receiver<()>,
+}
+
+#[derive(Debug)]
+enum Stop {
+    Queue(Arc<Queue>),
+    /// Also told by dropping it.
+    Flag(watch::Sender<bool>),
+}
+
+impl Exporter {
+    /// Tells it that nothing more comes: it sends what is left, for at most five seconds.
+    pub fn close(&self) {
+        match &self.stop {
+            Stop::Queue(queue) => queue.close(),
+            // Fails only when it has ended.
+            Stop::Flag(flag) => drop(flag.send(true)),
+        }
+    }
+
+    /// Waits until it has ended, a little longer than it may take.
+    pub fn wait(self) {
+        // An error is its end, too: it has dropped the other side.
+        let _ = self.done.recv_timeout(FLUSH_MAX + END_MAX);
+    }
+}
+
+fn spawn<W, F>(name: &str, work: W) -> io::Result<Receiver<()>>
+where
+    W: FnOnce() -> F + Send + 'static,
+    F: Future<Output = ()>,
+{
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            // Resolves the collector's name.
+            .max_blocking_threads(1)
+            .build_local(LocalOptions::default())
+    };
+    let (ended, done) = mpsc::channel();
+    let run = move || {
+        // Dropped at the end of the thread, however that comes.
+        let _ended: mpsc::Sender<()> = ended;
+        match runtime() {
+            Ok(runtime) => {
+                runtime.block_on(work());
+                // A name that is being resolved is not waited for.
+                runtime.shutdown_background();
+            }
+            Err(error) => log::error!("nothing is exported: {error}"),
+        }
+    };
+    thread::Builder::new().name(name.to_owned()).spawn(run)?;
+    Ok(done)
+}

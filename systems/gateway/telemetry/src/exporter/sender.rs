@@ -1,0 +1,200 @@
+//! What runs on the threads that send.
+
+use std::cell::Cell;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::{self, Either};
+use futures_util::stream::{self, StreamExt as _};
+use gateway_config::Temporality;
+use gateway_upstream::{Client, ClientSettings};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use telemetry::metrics::Family;
+use tokio::sync::watch;
+
+use crate::clock;
+use crate::collector::{Collector, Outcome};
+use crate::metric_message::{self, Since, Taken};
+use crate::queue::{Counts, Queue};
+use crate::span::Span;
+use crate::span_message;
+
+/// A collector, and what the log has been told of it: once that it does not take what it is sent,
+/// and once that it does again.
+pub(super) struct Watched {
+    collector: Collector,
+    client: Client,
+    is_failing: Cell<bool>,
+    has_rejected: Cell<bool>,
+}
+
+impl Watched {
+    pub(super) fn new(collector: Collector) -> Self {
+        Self {
+            collector,
+            client: Client::new(ClientSettings::default()),
+            is_failing: Cell::new(false),
+            has_rejected: Cell::new(false),
+        }
+    }
+
+    async fn deliver(&self, message: Bytes) -> Outcome {
+        let report = |outcome: &Outcome| self.tell(outcome);
+        self.collector.deliver(&self.client, message, report).await
+    }
+
+    fn tell(&self, outcome: &Outcome) {
+        let (signal, address) = (self.collector.signal.name(), self.collector.address());
+        match outcome {
+            Outcome::Taken { rejected, why } => {
+                if self.is_failing.replace(false) {
+                    log::info!("the collector takes {signal} again ({address})");
+                }
+                if *rejected > 0 && !self.has_rejected.replace(true) {
+                    log::warn!(
+                        "the collector refused {rejected} of the {signal} ({address}): {why}"
+                    );
+                }
+            }
+            Outcome::Again { why, .. } | Outcome::Refused { why } => {
+                if !self.is_failing.replace(true) {
+                    log::warn!("the collector does not take {signal} ({address}): {why}");
+                }
+            }
+        }
+    }
+}
+
+/// Sends spans.
+pub(super) struct SpanSender {
+    pub(super) watched: Watched,
+    pub(super) resource: Resource,
+    pub(super) queue: Arc<Queue>,
+}
+
+impl SpanSender {
+    /// Sends until the queue is closed and empty, or has been closed for so long.
+    pub(super) async fn send_until_closed(
+        &self,
+        delay: Duration,
+        at_a_time: usize,
+        flush_max: Duration,
+    ) {
+        let work = pin!(self.send_all(delay, at_a_time));
+        let end = pin!(async {
+            self.queue.closed().await;
+            tokio::time::sleep(flush_max).await;
+        });
+        if let Either::Right(_) = future::select(work, end).await {
+            // Those under way count when they are dropped.
+            while let Some(spans) = self.queue.take() {
+                Counts::add(&self.queue.counts.failed, spans.len());
+            }
+        }
+    }
+
+    async fn send_all(&self, delay: Duration, at_a_time: usize) {
+        loop {
+            self.queue.ready(delay).await;
+            // What comes meanwhile waits for the next turn, so that it leaves in full messages.
+            let batches = (0..self.queue.batches()).map_while(|_| self.queue.take());
+            let sending = stream::iter(batches).map(|spans| self.send(spans));
+            sending.buffer_unordered(at_a_time).collect::<()>().await;
+            self.watched.client.sweep();
+            if self.queue.is_closed() && self.queue.batches() == 0 {
+                return;
+            }
+        }
+    }
+
+    async fn send(&self, spans: Vec<Span>) {
+        let mut under_way = UnderWay {
+            counts: &self.queue.counts,
+            spans: spans.len(),
+        };
+        let message = span_message::message(&self.resource, spans);
+        if let Outcome::Taken { rejected, .. } = self.watched.deliver(message).await {
+            let failed = rejected.min(under_way.spans);
+            let taken = under_way.spans - failed;
+            Counts::add(&self.queue.counts.exported, taken);
+            under_way.spans = failed;
+        }
+    }
+}
+
+/// Spans that count as failed when this is dropped.
+struct UnderWay<'a> {
+    counts: &'a Counts,
+    spans: usize,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        Counts::add(&self.counts.failed, self.spans);
+    }
+}
+
+/// Sends metrics.
+pub(super) struct MetricSender<R> {
+    pub(super) watched: Watched,
+    pub(super) resource: Resource,
+    pub(super) counts: Arc<Counts>,
+    /// Since when they count, and when the process started.
+    pub(super) since: (Temporality, u64),
+    pub(super) read: R,
+}
+
+impl<R: Fn() -> Vec<Family>> MetricSender<R> {
+    /// Pushes until it is told to stop, and then once more, for at most so long.
+    pub(super) async fn push_until(
+        &self,
+        mut stopped: watch::Receiver<bool>,
+        every: Duration,
+        flush_max: Duration,
+    ) {
+        let mut last: Option<Taken> = None;
+        // Stopped, also when no one is left who could say so.
+        while tokio::time::timeout(every, stopped.changed())
+            .await
+            .is_err()
+        {
+            let pushed = {
+                let push = pin!(self.push(last.as_ref()));
+                let stop = pin!(stopped.changed());
+                match future::select(push, stop).await {
+                    Either::Left((pushed, _)) => pushed,
+                    // The last push has the counts of this one, too.
+                    Either::Right(_) => break,
+                }
+            };
+            last = pushed.or(last);
+            self.watched.client.sweep();
+        }
+        // Counted where it fails; there is no one left who could be told.
+        let _ = tokio::time::timeout(flush_max, self.push(last.as_ref())).await;
+    }
+
+    /// Pushes once; gives what the collector has now, if it took it.
+    async fn push(&self, last: Option<&Taken>) -> Option<Taken> {
+        let taken = Taken {
+            at_ns: clock::unix_ns(),
+            families: (self.read)(),
+        };
+        let (temporality, start_ns) = self.since;
+        let since = Since {
+            temporality,
+            start_ns,
+            last,
+        };
+        let message = metric_message::message(&self.resource, &taken, since);
+        match self.watched.deliver(message).await {
+            Outcome::Taken { .. } => Some(taken),
+            Outcome::Again { .. } | Outcome::Refused { .. } => {
+                Counts::add(&self.counts.failed_metrics, 1);
+                None
+            }
+        }
+    }
+}

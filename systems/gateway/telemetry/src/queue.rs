@@ -1,0 +1,185 @@
+//! Spans that wait for the collector, and what became of those before them.
+//!
+//! Workers put the spans of a whole request in at once, so that a traced request costs one lock.
+//! The exporter is woken only when a batch is full; otherwise it comes by itself.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::span::Span;
+
+/// What became of spans and pushes since the start. All configurations of a process count in one.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Spans that the collector took.
+    pub exported: AtomicU64,
+    /// Spans for which there was no room.
+    pub overflown: AtomicU64,
+    /// Spans that the collector refused, or did not take in time.
+    pub failed: AtomicU64,
+    /// Pushes of metrics that it refused, or did not take in time.
+    pub failed_metrics: AtomicU64,
+}
+
+impl Counts {
+    /// A count.
+    pub fn of(counter: &AtomicU64) -> u64 {
+        // Relaxed: nothing depends on it.
+        counter.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add(counter: &AtomicU64, amount: usize) {
+        counter.fetch_add(amount as u64, Ordering::Relaxed);
+    }
+}
+
+/// Spans that wait.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    waiting: Mutex<Waiting>,
+    wake: Notify,
+    closing: Notify,
+    most: usize,
+    batch: usize,
+    pub(crate) counts: Arc<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    spans: VecDeque<Span>,
+    is_closed: bool,
+    has_overflown: bool,
+}
+
+impl Queue {
+    pub(crate) fn new(most: usize, batch: usize, counts: Arc<Counts>) -> Self {
+        Self {
+            waiting: Mutex::default(),
+            wake: Notify::new(),
+            closing: Notify::new(),
+            most,
+            // A batch that never fills would only be sent by the clock.
+            batch: batch.min(most),
+            counts,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // Nothing panics while it holds this lock.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts the spans of a request in; those for which there is no room are dropped and counted.
+    pub(crate) fn put(&self, spans: Vec<Span>) {
+        let mut waiting = self.lock();
+        let before = waiting.spans.len();
+        let room = self.most - before.min(self.most);
+        let lost = spans.len().saturating_sub(room);
+        waiting.spans.extend(spans.into_iter().take(room));
+        let is_full = before < self.batch && waiting.spans.len() >= self.batch;
+        let is_first_loss = lost > 0 && !std::mem::replace(&mut waiting.has_overflown, lost > 0);
+        drop(waiting);
+        if lost > 0 {
+            Counts::add(&self.counts.overflown, lost);
+        }
+        if is_first_loss {
+            log::warn!(
+                "spans are dropped: more than {} wait for the collector; `apollo_router_telemetry_batch_processor_errors_total` counts them",
+                self.most
+            );
+        }
+        if is_full {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Takes the spans of one message out; nothing when none wait.
+    pub(crate) fn take(&self) -> Option<Vec<Span>> {
+        let mut waiting = self.lock();
+        let count = waiting.spans.len().min(self.batch);
+        (count > 0).then(|| waiting.spans.drain(..count).collect())
+    }
+
+    /// Whether a whole message waits.
+    pub(crate) fn has_batch(&self) -> bool {
+        self.lock().spans.len() >= self.batch
+    }
+
+    /// Nothing will be put in any more.
+    pub(crate) fn close(&self) {
+        self.lock().is_closed = true;
+        self.wake.notify_one();
+        self.closing.notify_one();
+    }
+
+    /// Waits until it is closed. There is one who waits.
+    pub(crate) async fn closed(&self) {
+        while !self.is_closed() {
+            self.closing.notified().await;
+        }
+    }
+
+    /// How many messages it takes to send what waits now.
+    pub(crate) fn batches(&self) -> usize {
+        self.lock().spans.len().div_ceil(self.batch)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
+    /// Waits until a message is full, the queue is closed, or so much time has passed.
+    pub(crate) async fn ready(&self, delay: Duration) {
+        if self.has_batch() || self.is_closed() {
+            return;
+        }
+        // When time is over, what is there is sent as it is.
+        let _ = tokio::time::timeout(delay, self.wake.notified()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::{SpanId, TraceId};
+    use crate::span::Kind;
+
+    fn spans(count: usize) -> Vec<Span> {
+        let span = Span {
+            trace: TraceId([1; 16]),
+            id: SpanId([1; 8]),
+            parent: None,
+            parent_is_remote: false,
+            state: None,
+            name: "a".into(),
+            kind: Kind::Internal,
+            start_ns: 0,
+            end_ns: 0,
+            attributes: Vec::new(),
+            dropped_attributes: 0,
+            failure: None,
+        };
+        vec![span; count]
+    }
+
+    #[test]
+    fn what_has_no_room_is_dropped_and_counted() {
+        let queue = Queue::new(10, 4, Arc::default());
+        for _ in 0..5 {
+            queue.put(spans(3));
+        }
+        assert_eq!(Counts::of(&queue.counts.overflown), 5);
+        let mut taken = Vec::new();
+        while let Some(batch) = queue.take() {
+            taken.push(batch.len());
+        }
+        assert_eq!(taken, [4, 4, 2]);
+        queue.put(spans(10));
+        assert_eq!(Counts::of(&queue.counts.overflown), 5);
+        assert!(queue.has_batch());
+    }
+}

@@ -1,0 +1,93 @@
+//! What is recorded of one piece of work.
+
+use std::borrow::Cow;
+
+use crate::context::{SpanId, TraceId};
+
+/// Longest text of an attribute or a status, in bytes. Clients choose paths, names and headers, and
+/// must not decide how much memory waits for the collector.
+pub(crate) const TEXT_BYTES_MAX: usize = 1024;
+
+/// On which side of a request the work was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Neither.
+    Internal,
+    /// It answered a request.
+    Server,
+    /// It sent one.
+    Client,
+}
+
+/// The value of an attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Text.
+    Text(Cow<'static, str>),
+    /// A whole number.
+    Integer(i64),
+}
+
+impl From<&'static str> for Value {
+    fn from(text: &'static str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<u16> for Value {
+    fn from(number: u16) -> Self {
+        Self::Integer(number.into())
+    }
+}
+
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Self::Integer(number.into())
+    }
+}
+
+/// A piece of work that is over.
+#[derive(Clone, Debug)]
+pub(crate) struct Span {
+    pub(crate) trace: TraceId,
+    pub(crate) id: SpanId,
+    pub(crate) parent: Option<SpanId>,
+    /// Whether the parent is another program's.
+    pub(crate) parent_is_remote: bool,
+    /// What vendors know of the trace.
+    pub(crate) state: Option<http::HeaderValue>,
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) kind: Kind,
+    /// Since 1970.
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) attributes: Vec<(&'static str, Value)>,
+    pub(crate) dropped_attributes: u32,
+    /// Why it failed, if it did.
+    pub(crate) failure: Option<Cow<'static, str>>,
+}
+
+/// The beginning of a text, as much as is kept of it.
+#[must_use]
+pub fn kept(text: &str) -> &str {
+    &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_between_two_characters() {
+        assert_eq!(kept("a"), "a");
+        let long = format!("a{}", "ü".repeat(TEXT_BYTES_MAX));
+        assert_eq!(kept(&long).len(), TEXT_BYTES_MAX - 1);
+        assert!(long.starts_with(kept(&long)));
+    }
+}

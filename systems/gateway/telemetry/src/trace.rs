@@ -1,0 +1,270 @@
+//! The trace of one request, and the pieces of work that are recorded of it.
+//!
+//! A request that is not recorded has ids to pass on, and nothing else: no clock is read for it.
+//! Spans of a recorded one are gathered and handed over together when the last that knows the trace
+//! is gone, which may be after the client has left.
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::header::{HeaderMap, HeaderValue};
+
+use crate::clock;
+use crate::context::{self, SpanId, TRACEPARENT, TRACESTATE, TraceId};
+use crate::identifier::SpanIds;
+use crate::queue::{Counts, Queue};
+use crate::span::{Kind, Span, Value};
+use crate::tracer::Tracer;
+
+/// Most spans of one request: a list of a hundred operations with ten fetches each. Further ones are
+/// dropped and counted.
+const SPANS_MAX: usize = 1_000;
+
+/// The trace of one request.
+#[derive(Debug)]
+pub struct Trace {
+    id: TraceId,
+    is_sampled: bool,
+    state: Option<HeaderValue>,
+    recording: Option<Recording>,
+}
+
+#[derive(Debug)]
+struct Recording {
+    queue: Arc<Queue>,
+    attributes_max: usize,
+    ids: Cell<SpanIds>,
+    /// The same moment on two clocks: spans are timed by the one that never goes back.
+    start: (Instant, u64),
+    spans: RefCell<Vec<Span>>,
+    /// What the span of the answer will say besides what it knows itself.
+    described: RefCell<Vec<(&'static str, Value)>>,
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.queue.put(self.spans.take());
+    }
+}
+
+impl Recording {
+    fn now_ns(&self) -> u64 {
+        let (start, unix_ns) = self.start;
+        unix_ns + clock::whole_ns(clock::now().duration_since(start))
+    }
+
+    fn next_id(&self) -> SpanId {
+        let mut ids = self.ids.get();
+        let id = ids.next();
+        self.ids.set(ids);
+        id
+    }
+}
+
+impl Trace {
+    pub(crate) fn new(
+        (id, is_sampled, state): (TraceId, bool, Option<HeaderValue>),
+        tracer: &Tracer,
+        ids: SpanIds,
+    ) -> Self {
+        let queue = tracer.queue.as_ref().filter(|_| is_sampled);
+        let recording = queue.map(|queue| Recording {
+            queue: Arc::clone(queue),
+            attributes_max: tracer.attributes_max,
+            ids: Cell::new(ids),
+            start: (clock::now(), clock::unix_ns()),
+            spans: RefCell::default(),
+            described: RefCell::default(),
+        });
+        Self {
+            id,
+            is_sampled,
+            state,
+            recording,
+        }
+    }
+
+    pub(crate) fn only_passed_on(
+        id: TraceId,
+        is_sampled: bool,
+        state: Option<HeaderValue>,
+    ) -> Self {
+        Self {
+            id,
+            is_sampled,
+            state,
+            recording: None,
+        }
+    }
+
+    /// The span of the answer.
+    pub(crate) fn server(
+        self: &Rc<Self>,
+        id: SpanId,
+        parent: Option<SpanId>,
+    ) -> Option<Box<OpenSpan>> {
+        self.open(
+            id,
+            (parent, parent.is_some()),
+            ("HTTP".into(), Kind::Server),
+        )
+    }
+
+    fn open(
+        self: &Rc<Self>,
+        id: SpanId,
+        (parent, parent_is_remote): (Option<SpanId>, bool),
+        (name, kind): (Cow<'static, str>, Kind),
+    ) -> Option<Box<OpenSpan>> {
+        let start_ns = self.recording.as_ref()?.now_ns();
+        Some(Box::new(OpenSpan {
+            trace: Rc::clone(self),
+            span: Some(Span {
+                trace: self.id,
+                id,
+                parent,
+                parent_is_remote,
+                state: self.state.clone(),
+                name,
+                kind,
+                start_ns,
+                end_ns: start_ns,
+                attributes: Vec::with_capacity(8),
+                dropped_attributes: 0,
+                failure: None,
+            }),
+        }))
+    }
+}
+
+/// A trace, and the span in it that work belongs to now.
+#[derive(Clone, Debug)]
+pub struct Active {
+    pub(crate) trace: Rc<Trace>,
+    pub(crate) span: SpanId,
+}
+
+impl Active {
+    /// The id of the trace.
+    #[must_use]
+    pub fn id(&self) -> TraceId {
+        self.trace.id
+    }
+
+    /// Whether spans are recorded.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        self.trace.recording.is_some()
+    }
+
+    /// Begins a piece of work; nothing when the trace is not recorded.
+    #[must_use]
+    pub fn start(&self, name: impl Into<Cow<'static, str>>, kind: Kind) -> Option<Box<OpenSpan>> {
+        let id = self.trace.recording.as_ref()?.next_id();
+        let parent = (Some(self.span), false);
+        self.trace.open(id, parent, (name.into(), kind))
+    }
+
+    /// Writes the trace into the headers of a request, in place of what is there.
+    pub fn write(&self, headers: &mut HeaderMap) {
+        let Trace {
+            id,
+            is_sampled,
+            state,
+            ..
+        } = &*self.trace;
+        let value = context::traceparent(*id, self.span, *is_sampled);
+        headers.insert(TRACEPARENT, value);
+        match state {
+            Some(state) => headers.insert(TRACESTATE, state.clone()),
+            None => headers.remove(TRACESTATE),
+        };
+    }
+
+    /// Adds to what the span of the answer says. What is said first stays.
+    pub fn describe(&self, name: &'static str, value: impl Into<Value>) {
+        if let Some(recording) = &self.trace.recording {
+            let mut described = recording.described.borrow_mut();
+            if !described.iter().any(|(known, _)| *known == name) {
+                described.push((name, value.into()));
+            }
+        }
+    }
+}
+
+/// A piece of work under way. It is over when this is dropped.
+#[derive(Debug)]
+pub struct OpenSpan {
+    trace: Rc<Trace>,
+    /// Taken when it is over.
+    span: Option<Span>,
+}
+
+impl OpenSpan {
+    fn span(&mut self) -> &mut Span {
+        self.span.as_mut().expect("only the drop takes the span")
+    }
+
+    /// The trace, with this span as the one that work belongs to.
+    #[must_use]
+    pub fn active(&self) -> Active {
+        let span = self.span.as_ref().expect("only the drop takes the span");
+        Active {
+            trace: Rc::clone(&self.trace),
+            span: span.id,
+        }
+    }
+
+    /// Gives it another name.
+    pub fn name(&mut self, name: impl Into<Cow<'static, str>>) {
+        self.span().name = name.into();
+    }
+
+    /// Says something about it.
+    pub fn set(&mut self, name: &'static str, value: impl Into<Value>) {
+        let most = self
+            .trace
+            .recording
+            .as_ref()
+            .map_or(0, |it| it.attributes_max);
+        let span = self.span();
+        if span.attributes.len() < most {
+            span.attributes.push((name, value.into()));
+        } else {
+            span.dropped_attributes += 1;
+        }
+    }
+
+    /// Says that it failed.
+    pub fn fail(&mut self, why: impl Into<Cow<'static, str>>) {
+        self.span().failure = Some(why.into());
+    }
+}
+
+impl Drop for OpenSpan {
+    fn drop(&mut self) {
+        let trace = Rc::clone(&self.trace);
+        let Some(recording) = &trace.recording else {
+            return;
+        };
+        if self.span().kind == Kind::Server {
+            for (name, value) in recording.described.take() {
+                self.set(name, value);
+            }
+        }
+        let end_ns = recording.now_ns();
+        let Some(mut span) = self.span.take() else {
+            return;
+        };
+        span.end_ns = end_ns;
+        let mut spans = recording.spans.borrow_mut();
+        if spans.len() < SPANS_MAX {
+            spans.push(span);
+        } else {
+            Counts::add(&recording.queue.counts.overflown, 1);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Which requests are traced, and where the trace of a request begins.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gateway_config::{ResponseTraceId, TraceIdFormat, TracingExporters};
+use http::HeaderName;
+use http::header::{HeaderMap, HeaderValue};
+
+use crate::context::{Parent, TraceId};
+use crate::identifier;
+use crate::queue::{Counts, Queue};
+use crate::trace::{Active, OpenSpan, Trace};
+
+/// What one configuration says of tracing. Dropping it tells the exporter that nothing more comes.
+#[derive(Debug)]
+pub struct Tracer {
+    /// Where spans wait; absent where traces only go on.
+    pub(crate) queue: Option<Arc<Queue>>,
+    /// Of 2^63: traces whose id is below it are recorded.
+    threshold: u64,
+    is_parent_based: bool,
+    pub(crate) attributes_max: usize,
+    told: Option<(HeaderName, TraceIdFormat)>,
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        if let Some(queue) = &self.queue {
+            queue.close();
+        }
+    }
+}
+
+impl Tracer {
+    /// The tracer of a configuration; nothing where it traces nothing and passes nothing on.
+    #[must_use]
+    pub fn new(config: &TracingExporters, counts: &Arc<Counts>) -> Option<Self> {
+        let otlp = &config.otlp;
+        let told = &config.experimental_response_trace_id;
+        if !otlp.enabled && !config.propagation.trace_context && !told.enabled {
+            return None;
+        }
+        let batch = &otlp.batch_processor;
+        let queue = otlp.enabled.then(|| {
+            let (most, size) = (batch.max_queue_size, batch.max_export_batch_size);
+            Arc::new(Queue::new(most.get(), size.get(), Arc::clone(counts)))
+        });
+        Some(Self {
+            queue,
+            threshold: threshold(config.common.sampler.0.0),
+            is_parent_based: config.common.parent_based_sampler,
+            attributes_max: config.common.max_attributes_per_span,
+            told: told.enabled.then(|| header(told)),
+        })
+    }
+
+    /// The trace of a request with these headers, and the span of its answer if it is recorded.
+    /// Nothing when traces only go on, and the client began none.
+    #[must_use]
+    pub fn begin(self: &Arc<Self>, headers: &HeaderMap) -> Option<(Active, Option<Box<OpenSpan>>)> {
+        let parent = Parent::read(headers);
+        if self.queue.is_none() {
+            return self.pass_on(parent);
+        }
+        let (fresh, mut ids) = identifier::fresh();
+        let id = parent.as_ref().map_or(fresh, |parent| parent.trace);
+        let is_sampled = match &parent {
+            Some(parent) if self.is_parent_based => parent.is_sampled,
+            _ => self.samples(id),
+        };
+        let span = ids.next();
+        let (parent_span, state) =
+            parent.map_or((None, None), |parent| (Some(parent.span), parent.state));
+        let trace = Rc::new(Trace::new((id, is_sampled, state), self, ids));
+        let server = trace.server(span, parent_span);
+        Some((Active { trace, span }, server))
+    }
+
+    /// Without an exporter the client's own span stays the parent of what subgraphs do.
+    fn pass_on(
+        self: &Arc<Self>,
+        parent: Option<Parent>,
+    ) -> Option<(Active, Option<Box<OpenSpan>>)> {
+        let (fresh, mut ids) = identifier::fresh();
+        let (id, span, state, is_sampled) = match parent {
+            Some(Parent {
+                trace,
+                span,
+                is_sampled,
+                state,
+            }) => (trace, span, state, is_sampled),
+            // Clients that are told an id need one.
+            None if self.told.is_some() => (fresh, ids.next(), None, false),
+            None => return None,
+        };
+        let trace = Rc::new(Trace::only_passed_on(id, is_sampled, state));
+        Some((Active { trace, span }, None))
+    }
+
+    /// Decided by the lower half of the id, as SDKs do it, so that all services with the same share
+    /// decide alike.
+    fn samples(&self, id: TraceId) -> bool {
+        let [_, _, _, _, _, _, _, _, lower @ ..] = id.0;
+        u64::from_be_bytes(lower) >> 1 < self.threshold
+    }
+
+    /// The header that tells a client the id of its trace, where one is configured.
+    #[must_use]
+    pub fn told(&self, id: TraceId) -> Option<(HeaderName, HeaderValue)> {
+        let (name, format) = self.told.as_ref()?;
+        let text = shown(id, *format);
+        let value = HeaderValue::from_str(&text).expect("digits and hyphens are a header value");
+        Some((name.clone(), value))
+    }
+}
+
+fn header(told: &ResponseTraceId) -> (HeaderName, TraceIdFormat) {
+    (told.header_name.0.clone(), told.format)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share is from 0 to 1, so the product is from 0 to 2^63"
+)]
+fn threshold(share: f64) -> u64 {
+    (share * (1_u64 << 63) as f64) as u64
+}
+
+fn shown(id: TraceId, format: TraceIdFormat) -> String {
+    let number = u128::from_be_bytes(id.0);
+    match format {
+        TraceIdFormat::Hexadecimal | TraceIdFormat::OpenTelemetry => id.to_string(),
+        TraceIdFormat::Decimal => number.to_string(),
+        TraceIdFormat::Datadog => (number & u128::from(u64::MAX)).to_string(),
+        TraceIdFormat::Uuid => {
+            let digits = id.to_string();
+            let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|place| &digits[place]);
+            parts.join("-")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gateway_config::{Otlp, Sampler, TracingCommon, Written};
+
+    use super::*;
+    use crate::context::TRACEPARENT;
+
+    fn tracer(share: f64, is_parent_based: bool) -> Arc<Tracer> {
+        let config = TracingExporters {
+            otlp: Otlp {
+                enabled: true,
+                ..Otlp::default()
+            },
+            common: TracingCommon {
+                sampler: Written(Sampler(share)),
+                parent_based_sampler: is_parent_based,
+                ..TracingCommon::default()
+            },
+            ..TracingExporters::default()
+        };
+        Arc::new(Tracer::new(&config, &Arc::default()).unwrap())
+    }
+
+    fn sampled(tracer: &Arc<Tracer>, parent: Option<&'static str>) -> bool {
+        let mut headers = HeaderMap::new();
+        if let Some(parent) = parent {
+            headers.insert(TRACEPARENT, HeaderValue::from_static(parent));
+        }
+        let (_, server) = tracer.begin(&headers).unwrap();
+        server.is_some()
+    }
+
+    const YES: &str = "00-0af7651916cd43ddffffffffffffffff-b7ad6b7169203331-01";
+    const NO: &str = "00-0af7651916cd43dd0000000000000000-b7ad6b7169203331-00";
+
+    #[test]
+    fn a_share_of_traces_is_recorded_and_the_id_decides() {
+        for (share, low, high) in [(0.0, 0, 0), (1.0, 20_000, 20_000), (0.1, 1_700, 2_300)] {
+            let tracer = tracer(share, true);
+            let count = (0..20_000).filter(|_| sampled(&tracer, None)).count();
+            assert!((low..=high).contains(&count), "{count} at {share}");
+        }
+        // The same id is decided alike, whatever the parent said.
+        let tracer = tracer(0.5, false);
+        assert!(!sampled(&tracer, Some(YES)));
+        assert!(sampled(&tracer, Some(NO)));
+    }
+
+    #[test]
+    fn a_parent_decides_where_it_may() {
+        for share in [0.0, 0.5, 1.0] {
+            let tracer = tracer(share, true);
+            assert!(sampled(&tracer, Some(YES)));
+            assert!(!sampled(&tracer, Some(NO)));
+        }
+    }
+
+    #[test]
+    fn an_id_is_written_as_asked() {
+        let mut id = [0; 16];
+        (id[7], id[15]) = (1, 16);
+        let id = TraceId(id);
+        for (format, expected) in [
+            (
+                TraceIdFormat::Hexadecimal,
+                "00000000000000010000000000000010",
+            ),
+            (TraceIdFormat::Decimal, "18446744073709551632"),
+            (TraceIdFormat::Datadog, "16"),
+            (TraceIdFormat::Uuid, "00000000-0000-0001-0000-000000000010"),
+        ] {
+            assert_eq!(shown(id, format), expected);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! A collector of OpenTelemetry that keeps what it gets, over HTTP and gRPC, or behaves as badly as
+//! a test wants.
+
+use std::convert::Infallible;
+use std::net::TcpListener;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
+use opentelemetry_proto::tonic::metrics::v1::{Metric, metric, number_data_point};
+use opentelemetry_proto::tonic::trace::v1::Span;
+use prost::Message as _;
+
+/// Longest time that a test waits for what must come.
+const WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// How a collector behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// Takes everything.
+    Good,
+    /// Never answers.
+    Silent,
+    /// Answers with this status, and with what is no message.
+    Rubbish(u16),
+    /// Over gRPC: with this status of gRPC.
+    Grpc(&'static str),
+}
+
+/// What a collector got.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Got {
+    pub(crate) spans: Vec<Span>,
+    /// Of each push.
+    pub(crate) metrics: Vec<Vec<Metric>>,
+    /// Attributes of the last resource.
+    pub(crate) resource: Vec<KeyValue>,
+    /// Of each message: path and headers.
+    pub(crate) heads: Vec<(String, HeaderMap)>,
+}
+
+/// A collector on a free port, for as long as the test runs.
+pub(crate) struct Collector {
+    /// `host:port`.
+    pub(crate) address: String,
+    state: Arc<State>,
+}
+
+struct State {
+    got: Mutex<Got>,
+    arrived: Condvar,
+    manner: Mutex<Manner>,
+}
+
+impl Collector {
+    pub(crate) fn start() -> Self {
+        Self::with(Manner::Good)
+    }
+
+    pub(crate) fn with(manner: Manner) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let state = Arc::new(State {
+            got: Mutex::default(),
+            arrived: Condvar::new(),
+            manner: Mutex::new(manner),
+        });
+        let served = Arc::clone(&state);
+        thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(serve(listener, served));
+        });
+        Self { address, state }
+    }
+
+    pub(crate) fn set(&self, manner: Manner) {
+        *self.state.manner.lock().unwrap() = manner;
+    }
+
+    /// Waits until what came is what a test waits for.
+    pub(crate) fn wait(&self, is_it: impl Fn(&Got) -> bool) -> Got {
+        let got = self.state.got.lock().unwrap();
+        let waited = self
+            .state
+            .arrived
+            .wait_timeout_while(got, WAIT_MAX, |got| !is_it(got));
+        let (got, time) = waited.unwrap();
+        assert!(!time.timed_out(), "{:#?}", *got);
+        got.clone()
+    }
+
+    /// Waits for so many spans.
+    pub(crate) fn spans(&self, count: usize) -> Vec<Span> {
+        self.wait(|got| got.spans.len() >= count).spans
+    }
+
+    /// What came so far.
+    pub(crate) fn got(&self) -> Got {
+        self.state.got.lock().unwrap().clone()
+    }
+
+    /// Configuration that sends traces here over a protocol.
+    pub(crate) fn config(&self, protocol: &str, common: &str) -> String {
+        let address = &self.address;
+        format!(
+            "telemetry: {{exporters: {{tracing: {{common: {{{common}}}, otlp: {{enabled: true, endpoint: '{address}', protocol: {protocol}, batch_processor: {{scheduled_delay: 50ms}}}}}}}}}}\n"
+        )
+    }
+}
+
+async fn serve(listener: TcpListener, state: Arc<State>) {
+    let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+    while let Ok((stream, _)) = listener.accept().await {
+        let state = Arc::clone(&state);
+        let service = service_fn(move |request| answer(Arc::clone(&state), request));
+        tokio::spawn(async move {
+            let builder = auto::Builder::new(TokioExecutor::new());
+            let connection = builder.serve_connection(TokioIo::new(stream), service);
+            // How it ends is not of interest.
+            let _ = connection.await;
+        });
+    }
+}
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Answer, Infallible> {
+    let (parts, body) = request.into_parts();
+    let body = body.collect().await.map(|it| it.to_bytes());
+    let manner = *state.manner.lock().unwrap();
+    let path = parts.uri.path().to_owned();
+    let is_grpc = path.starts_with("/opentelemetry.");
+    match manner {
+        Manner::Silent => return std::future::pending().await,
+        Manner::Rubbish(status) => {
+            let mut response = Response::new(Full::from(&b"\xff\xff<html>"[..]).boxed());
+            *response.status_mut() = StatusCode::from_u16(status).unwrap();
+            return Ok(response);
+        }
+        Manner::Grpc(status) => return Ok(grpc(status)),
+        Manner::Good => {}
+    }
+    let Ok(body) = body else {
+        return Ok(grpc("13"));
+    };
+    // Five bytes before the message: not compressed, and its length.
+    let message = if is_grpc { body.slice(5..) } else { body };
+    let mut got = state.got.lock().unwrap();
+    got.heads.push((path.clone(), parts.headers));
+    if path.contains("race") {
+        let request = ExportTraceServiceRequest::decode(message).expect("a message of traces");
+        for of in request.resource_spans {
+            got.resource = of.resource.unwrap_or_default().attributes;
+            for scope in of.scope_spans {
+                got.spans.extend(scope.spans);
+            }
+        }
+    } else {
+        let request = ExportMetricsServiceRequest::decode(message).expect("a message of metrics");
+        let mut metrics = Vec::new();
+        for of in request.resource_metrics {
+            got.resource = of.resource.unwrap_or_default().attributes;
+            metrics.extend(of.scope_metrics.into_iter().flat_map(|it| it.metrics));
+        }
+        got.metrics.push(metrics);
+    }
+    drop(got);
+    state.arrived.notify_all();
+    Ok(if is_grpc {
+        grpc("0")
+    } else {
+        Response::new(Full::default().boxed())
+    })
+}
+
+/// An answer of gRPC: an empty message, and the status behind it.
+fn grpc(status: &'static str) -> Answer {
+    let mut trailers = HeaderMap::new();
+    trailers.insert("grpc-status", HeaderValue::from_static(status));
+    trailers.insert("grpc-message", HeaderValue::from_static("because"));
+    let body = Full::from(&b"\0\0\0\0\0"[..]);
+    let body = body.with_trailers(std::future::ready(Some(Ok(trailers))));
+    let mut response = Response::new(body.boxed());
+    let media = HeaderValue::from_static("application/grpc");
+    response.headers_mut().insert("content-type", media);
+    response
+}
+
+/// The value of an attribute as text.
+pub(crate) fn attribute(attributes: &[KeyValue], name: &str) -> Option<String> {
+    let found = attributes.iter().find(|it| it.key == name)?;
+    Some(match found.value.as_ref()?.value.as_ref()? {
+        any_value::Value::StringValue(text) => text.clone(),
+        any_value::Value::IntValue(number) => number.to_string(),
+        any_value::Value::BoolValue(value) => value.to_string(),
+        any_value::Value::DoubleValue(value) => value.to_string(),
+        other => format!("{other:?}"),
+    })
+}
+
+/// The sum of all points of a metric: counts of histograms, values of all others.
+pub(crate) fn sum(metrics: &[Metric], name: &str) -> Option<f64> {
+    let found = metrics.iter().find(|it| it.name == name)?;
+    let numbers = |points: &[opentelemetry_proto::tonic::metrics::v1::NumberDataPoint]| {
+        let values = points.iter().map(|point| match point.value {
+            Some(number_data_point::Value::AsDouble(value)) => value,
+            Some(number_data_point::Value::AsInt(value)) => value as f64,
+            None => 0.0,
+        });
+        values.sum()
+    };
+    Some(match found.data.as_ref()? {
+        metric::Data::Sum(sum) => numbers(&sum.data_points),
+        metric::Data::Gauge(gauge) => numbers(&gauge.data_points),
+        metric::Data::Histogram(histogram) => {
+            let counts = histogram.data_points.iter().map(|point| point.count as f64);
+            counts.sum()
+        }
+        other => panic!("{other:?}"),
+    })
+}
+
+/// Bytes as digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
