@@ -121,7 +121,8 @@ fn phase(pod: &Value) -> Phase {
         _ => {}
     }
     if pod["metadata"]["deletionTimestamp"].is_string() {
-        return Phase::Leaving;
+        // Whoever drains a node evicts its pods, and the API says so before they have ended.
+        return disrupted(status).map_or(Phase::Leaving, Phase::Failed);
     }
     let containers = || status["containerStatuses"].as_array().into_iter().flatten();
     for container in containers() {
@@ -174,16 +175,26 @@ fn why_failed(pod: &Value) -> String {
             false => format!("{reason}: {message}"),
         };
     }
-    let disrupted = status["conditions"].as_array().into_iter().flatten();
-    let disrupted = disrupted
-        .filter(|it| it["type"] == "DisruptionTarget" && it["status"] == "True")
-        .find_map(|it| it["message"].as_str());
-    if let Some(message) = disrupted {
-        return format!("was disrupted: {message}");
+    if let Some(why) = disrupted(status) {
+        return why;
     }
     let containers = status["containerStatuses"].as_array().into_iter().flatten();
     let mut ends = containers.filter_map(|it| ended(&it["state"]["terminated"]));
     ends.next().unwrap_or_else(|| "failed".to_owned())
+}
+
+/// `was evicted: Eviction API: evicting`, of a pod that was to go for the sake of others.
+fn disrupted(status: &Value) -> Option<String> {
+    let conditions = status["conditions"].as_array()?;
+    let condition = conditions
+        .iter()
+        .find(|it| it["type"] == "DisruptionTarget" && it["status"] == "True")?;
+    let what = match condition["reason"].as_str() {
+        Some("EvictionByEvictionAPI") => "was evicted",
+        _ => "was disrupted",
+    };
+    let message = condition["message"].as_str().unwrap_or("no reason given");
+    Some(format!("{what}: {message}"))
 }
 
 /// `ended with exit code 7`, `was killed for memory`
@@ -264,6 +275,26 @@ mod tests {
         );
         let late = phase_of(&json!({"phase": "Failed", "reason": "DeadlineExceeded"}));
         assert_eq!(late, Phase::Failed("reached its deadline".to_owned()));
+    }
+
+    #[test]
+    fn a_pod_that_goes_for_the_sake_of_others_says_so_before_it_has_ended() {
+        let leaving = |reason: &str| {
+            let pod = json!({
+                "metadata": {"name": "p", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+                "status": {"phase": "Running", "conditions": [
+                    {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": "its words"}]},
+            });
+            PodState::of(&pod).phase
+        };
+        assert_eq!(
+            leaving("EvictionByEvictionAPI"),
+            Phase::Failed("was evicted: its words".to_owned())
+        );
+        assert_eq!(
+            leaving("PreemptionByScheduler"),
+            Phase::Failed("was disrupted: its words".to_owned())
+        );
     }
 
     #[test]

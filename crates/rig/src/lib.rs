@@ -45,6 +45,6 @@ pub use outcome::{Enforced, Leftover, Manner, State, Status, Stopped};
 pub use port::{PortLease, free_port};
 pub use program::find_program;
 pub use rig::{Rig, System};
-pub use segments::{Segments, segments};
+pub use segments::{Segments, segments, segments_to};
 pub use spec::{BuildSpec, KeeperCommand, Limits, SystemSpec};
 pub use usage::{ContextSwitches, Source, Usage};

@@ -1,9 +1,13 @@
-//! TCP segments of this network namespace, by the kernel's count.
+//! TCP segments by the kernel's count: those of connections, and those of this network namespace.
+
+mod of_sockets;
 
 use std::fs;
 
-/// How many segments were sent since the namespace began. In a pod they are those of the pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub use of_sockets::segments_to;
+
+/// How many segments were sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segments {
     /// All, without those that were sent again.
     pub sent: u64,
@@ -11,7 +15,8 @@ pub struct Segments {
     pub retransmitted: u64,
 }
 
-/// The count now; `None` where the kernel does not tell.
+/// What this network namespace has sent since it began, in a pod the pod; `None` where the kernel does
+/// not tell.
 #[must_use]
 pub fn segments() -> Option<Segments> {
     parse(&fs::read_to_string("/proc/net/snmp").ok()?)

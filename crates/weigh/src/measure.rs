@@ -53,6 +53,7 @@ use candidate::{CandidateId, Candidates};
 pub(crate) use company::Company;
 use design::Design;
 pub(crate) use in_pods::{Source, wanted};
+pub(crate) use in_turn::ATTEMPTS;
 use lab::Lab;
 use load::{AwakeCores, keep_cores_awake};
 use model::{InvalidKind, Order, StatusRule};

@@ -14,7 +14,9 @@ pub struct NetworkRecord {
     pub round_trip_ns_hdr: Hdr,
     /// Handshakes that did not end within a second.
     pub unanswered: u64,
-    /// TCP segments that the generator's network namespace sent meanwhile; absent where not told.
+    /// TCP segments that the load's connections to the target sent. Where the kernel does not tell of
+    /// single connections, or none was open at the end of the load, those that the generator's network
+    /// namespace sent meanwhile. Absent where not told.
     pub segments: Option<u64>,
     /// Of these, those that were sent again because no acknowledgment came; absent where not told.
     pub retransmitted: Option<u64>,

@@ -38,8 +38,8 @@ pub(crate) struct Source {
     pub(crate) namespace: String,
 }
 
-/// The parts of a variant in a round.
-type Parts = BTreeMap<String, Vec<RoundRecord>>;
+/// The parts of each variant in a round: for each attempt at it one of each generator.
+type Parts = BTreeMap<String, Vec<Vec<RoundRecord>>>;
 
 impl Experiment<'_> {
     /// Has the keeper remove what a run makes in a cluster, should this process be killed.
@@ -256,15 +256,7 @@ impl Experiment<'_> {
             }
         ));
         let (recordings, generators) = stage.generate(up, &told, &mut readings)?;
-        let mut parts = Parts::new();
-        for recording in &recordings {
-            for part in &recording.rounds {
-                parts
-                    .entry(part.variant.clone())
-                    .or_default()
-                    .push(part.clone());
-            }
-        }
+        let parts = parts_of(&recordings);
         Ok((parts, recordings, generators, readings))
     }
 
@@ -280,18 +272,25 @@ impl Experiment<'_> {
             return;
         };
         let offset = instant().duration_since(self.session.started);
+        let ends = first
+            .rounds
+            .iter()
+            .map(|part| part.started_offset_us + part.elapsed_us);
+        let ended_us = ends.max().unwrap_or_default();
         for (position, id) in ids {
             let name = self.candidates.get(*id).name();
             let told = first.variant(name);
             let proof = told.and_then(|told| told.proof.clone());
             self.candidates.get_mut(*id).set_proof_elsewhere(proof);
-            let own = parts.get(name).filter(|own| own.len() == recordings.len());
-            if let Some(own) = own {
-                let mut whole = report::merge_parts(own.clone());
+            let is_whole = |attempt: &Vec<RoundRecord>| attempt.len() == recordings.len();
+            let own = parts.get(name).filter(|all| all.iter().all(is_whole));
+            for attempt in own.into_iter().flatten() {
+                let mut whole = report::merge_parts(attempt.clone());
+                let moments = moments(first, &attempt[0]);
                 // As of the end: the pods count from their own begin.
-                let took = Duration::from_micros(whole.elapsed_us);
-                whole.started_offset_us = record::micros(offset.saturating_sub(took));
-                let moments = moments(first, &whole);
+                let before_end_us = ended_us.saturating_sub(attempt[0].started_offset_us);
+                let before_end = Duration::from_micros(before_end_us);
+                whole.started_offset_us = record::micros(offset.saturating_sub(before_end));
                 let wanted = wanted_each(self.session.lab, &[*position]);
                 let usage = |shared: bool| -> Vec<SystemUsage> {
                     let own = wanted.iter().filter(|one| one.variant.is_none() == shared);
@@ -428,6 +427,24 @@ impl Experiment<'_> {
             },
         }
     }
+}
+
+/// What generators have measured, by variants and attempts.
+fn parts_of(recordings: &[Recording]) -> Parts {
+    let mut parts = Parts::new();
+    for recording in recordings {
+        let mut attempts: BTreeMap<&str, usize> = BTreeMap::new();
+        for part in &recording.rounds {
+            let attempt = attempts.entry(&part.variant).or_default();
+            let all = parts.entry(part.variant.clone()).or_default();
+            if all.len() == *attempt {
+                all.push(Vec::new());
+            }
+            all[*attempt].push(part.clone());
+            *attempt += 1;
+        }
+    }
+    parts
 }
 
 /// The systems of these variants: what they share once, before the others.

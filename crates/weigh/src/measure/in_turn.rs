@@ -15,7 +15,7 @@ use crate::record;
 use crate::systems::Invalid;
 
 /// How often a measurement is made before a disturbed one is taken as it is.
-pub(super) const ATTEMPTS: usize = 3;
+pub(crate) const ATTEMPTS: u32 = 3;
 
 /// What a turn came to.
 pub(super) struct TurnOutcome {

@@ -3,6 +3,10 @@
 //! A latency over a network is the system's time and the way there and back. The way is measured beside
 //! the load: a TCP handshake a few times a second, which the kernel of the other side answers whatever
 //! its program does. Segments that were sent again say what was lost.
+//!
+//! A handshake, and not a byte on an idle connection: that byte would be the beginning of a request,
+//! which the program reads, logs and waits for. And at moments of its own: at a due time it would be in
+//! the way of that slot.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,6 +30,9 @@ const WITHIN: Duration = Duration::from_secs(1);
 pub(super) struct NetworkWatch {
     /// One for each target; none for one on this machine.
     ways: Vec<Option<Way>>,
+    /// Those of the load's own connections, where the kernel tells; by target.
+    own_segments: Vec<Option<Segments>>,
+    /// Those of the whole network namespace.
     segments: Option<Segments>,
 }
 
@@ -41,8 +48,7 @@ impl NetworkWatch {
     pub(super) fn during<T>(targets: &[Address], work: impl FnOnce() -> T) -> (T, NetworkWatch) {
         let mut ways: Vec<Option<Way>> = targets.iter().map(Way::to).collect();
         if ways.iter().all(Option::is_none) {
-            let segments = None;
-            return (work(), NetworkWatch { ways, segments });
+            return (work(), NetworkWatch::of(ways, None));
         }
         let before = rig::segments();
         let done = AtomicBool::new(false);
@@ -62,19 +68,40 @@ impl NetworkWatch {
         });
         let after = rig::segments();
         let segments = before.zip(after).map(|(before, after)| after.since(before));
-        (result, NetworkWatch { ways, segments })
+        (result, NetworkWatch::of(ways, segments))
+    }
+
+    fn of(ways: Vec<Option<Way>>, segments: Option<Segments>) -> NetworkWatch {
+        NetworkWatch {
+            own_segments: vec![None; ways.len()],
+            ways,
+            segments,
+        }
+    }
+
+    /// Takes what the load's connections have sent to each target, for what all of the namespace has.
+    pub(super) fn count(&mut self, own_segments: Vec<Option<Segments>>) {
+        self.own_segments = own_segments;
     }
 
     /// What was seen of the way to a target, by its position; none for one on this machine.
     pub(super) fn record(&self, index: usize) -> Option<NetworkRecord> {
         let way = self.ways.get(index)?.as_ref()?;
+        let own = self.own_segments.get(index).copied().flatten();
+        let segments = own.or(self.segments);
         Some(NetworkRecord {
             round_trip_ns_hdr: Hdr::of(&way.round_trip),
             unanswered: way.unanswered,
-            segments: self.segments.map(|it| it.sent),
-            retransmitted: self.segments.map(|it| it.retransmitted),
+            segments: segments.map(|it| it.sent),
+            retransmitted: segments.map(|it| it.retransmitted),
         })
     }
+}
+
+/// What the connections that are open now have sent to each target on another machine.
+pub(super) fn segments_to_each(targets: &[Address]) -> Vec<Option<Segments>> {
+    let each = targets.iter().map(Way::to);
+    each.map(|way| rig::segments_to(way?.target)).collect()
 }
 
 impl Way {

@@ -12,15 +12,11 @@ use report::recording::{RoundRecord, SystemUsage};
 use crate::pods::stage::{Stage, Wanted};
 use crate::record;
 
-/// When a measurement began and ended, by the clock of the first generator.
-pub(super) fn moments(first: &Recording, whole: &RoundRecord) -> Option<(Timestamp, Timestamp)> {
-    let part = first
-        .rounds
-        .iter()
-        .find(|part| part.variant == whole.variant)?;
+/// When a measurement began and ended, by the clock of the first generator, of which this is a part.
+pub(super) fn moments(first: &Recording, part: &RoundRecord) -> Option<(Timestamp, Timestamp)> {
     let started: Timestamp = first.started_at.parse().ok()?;
     let from = started + Duration::from_micros(part.started_offset_us);
-    Some((from, from + Duration::from_micros(whole.elapsed_us)))
+    Some((from, from + Duration::from_micros(part.elapsed_us)))
 }
 
 /// What the pods of a system used, as far as kubelets have told.

@@ -22,9 +22,10 @@ use super::company::{Company, Seen};
 use super::design::Design;
 use super::groups::{Group, Groups};
 use super::host_watch::HostWatch;
+use super::in_turn::ATTEMPTS;
 use super::reused_systems::ReusedSystems;
 use super::round::Round;
-use super::side_by_side::{cycle_slots, disturbances, dues_of};
+use super::side_by_side::{Loads, Together, cycle_slots, disturbances, dues_of};
 use super::turn::Turn;
 use super::up::{Spoiled, Up};
 use crate::build_cache::BuildCache;
@@ -44,6 +45,13 @@ struct ProofTold {
     bodies: Vec<Option<String>>,
     /// Why it has no number, where that is known.
     invalid: Option<(InvalidKind, String)>,
+}
+
+/// How an attempt at a measurement went for one generator.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Attempt {
+    is_interrupted: bool,
+    is_disturbed: bool,
 }
 
 /// What all generators have told of a load; nothing where there is one.
@@ -110,10 +118,9 @@ impl Experiment<'_> {
         });
         let together = loads
             .map_err(Spoiled::from)
-            .and_then(|loads| self.measure_together(&round, &up, &loads, &beside));
+            .and_then(|loads| self.attempts_in_company(&round, &up, &loads, &beside));
         match together {
             Ok(together) => {
-                self.records.extend(together.records.iter().cloned());
                 self.take_down(up, together);
                 Ok(())
             }
@@ -123,6 +130,38 @@ impl Experiment<'_> {
                 Err(invalid)
             }
         }
+    }
+
+    /// Measures until all generators were left to run, a few times at the most: what disturbs one is in
+    /// the figures of all.
+    fn attempts_in_company(
+        &mut self,
+        round: &Round,
+        up: &[Up],
+        loads: &Loads,
+        beside: &Beside<'_>,
+    ) -> Result<Together, Spoiled> {
+        for attempt in 1.. {
+            let mut together = self.measure_together(round, up, loads, beside)?;
+            let records = || together.records.iter();
+            let own = Attempt {
+                is_interrupted: records().any(|record| record.interrupted),
+                is_disturbed: records().any(report::summary::is_disturbed),
+            };
+            // All have read by then what systems have seen of this attempt.
+            let all = self.company().exchange(&own)?;
+            let is_disturbed = attempt < ATTEMPTS
+                && !all.iter().any(|one| one.is_interrupted)
+                && all.iter().any(|one| one.is_disturbed);
+            for record in &mut together.records {
+                record.disturbed = is_disturbed;
+            }
+            self.records.extend(together.records.iter().cloned());
+            if !is_disturbed {
+                return Ok(together);
+            }
+        }
+        unreachable!("the last attempt counts")
     }
 
     fn company(&self) -> &Company {

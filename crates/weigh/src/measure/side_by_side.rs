@@ -26,7 +26,7 @@ use super::groups::Group;
 use super::host_watch::HostWatch;
 use super::in_slices::InSlices;
 use super::in_turn::{ATTEMPTS, end_of, in_round};
-use super::network_watch::NetworkWatch;
+use super::network_watch::{NetworkWatch, segments_to_each};
 use super::placement::Cores;
 use super::reading::{Look, Measured, Reading, systems_used};
 use super::round::{Round, Seat};
@@ -81,6 +81,8 @@ struct Looks {
     own: Vec<Look>,
     /// Of the systems that all share.
     shared: Vec<UsageReading>,
+    /// What the load's connections have sent, for each candidate.
+    segments: Vec<Option<rig::Segments>>,
 }
 
 impl Experiment<'_> {
@@ -325,11 +327,12 @@ impl Experiment<'_> {
                 Looks {
                     own: looks.collect(),
                     shared: beside.usage(&self.rig),
+                    segments: segments_to_each(&targets),
                 }
             };
             load::run_together(&jobs, live, self.session.stop.flag(), look)
         };
-        let ((sent, network), host) = HostWatch::during(|| {
+        let ((sent, mut network), host) = HostWatch::during(|| {
             NetworkWatch::during(&targets, || {
                 let progress = &self.session.progress;
                 progress.measuring(&label, receivers(&turns, &jobs), send)
@@ -337,6 +340,7 @@ impl Experiment<'_> {
         });
         let (measurements, looks) = sent.map_err(|error| load_failed(&error))?;
         let shared = systems_used(&shared_before, &looks.shared, &[]);
+        network.count(looks.segments);
         tracing::debug!(label, "the load has ended");
         let began = measurements.iter().find_map(|seen| seen.began);
         let in_slices = loads.slices.as_ref();

@@ -182,9 +182,9 @@ fn a_killed_weigh_leaves_nothing_in_the_cluster() {
     });
 }
 
-#[test]
-fn a_generator_that_is_taken_away_withholds_the_number_and_is_named() {
-    let Some(node) = Node::up() else { return };
+/// Takes the second generator away in the middle of a load: the number is withheld, pod and node are
+/// named, and what became of it is said in one of these ways.
+fn take_away_a_generator(node: &Node, take: impl Fn(&str), said_of_it: &[&str]) {
     let folder = TempDir::new().expect("a folder");
     let weigh = node.lab(folder.path(), 60, 1);
     let running = || {
@@ -205,17 +205,55 @@ fn a_generator_that_is_taken_away_withholds_the_number_and_is_named() {
         || running().is_some(),
     );
     let pod = running().expect("it runs");
-    node.kubectl(&["delete", &pod, "--grace-period=0", "--force"]);
+    let name = pod.trim_start_matches("pod/");
+    take(name);
     let output = weigh.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(5), "{said}");
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    let name = pod.trim_start_matches("pod/");
+    let named = format!("generator 2 of 2, pod `{name}` on node `node1`, ");
+    let (_, became) = words
+        .split_once(&named)
+        .unwrap_or_else(|| panic!("{words}"));
     assert!(
-        words.contains(&format!("generator 2 of 2, pod `{name}` on node `node1`")),
+        said_of_it.iter().any(|it| became.starts_with(it)),
         "{words}"
     );
     assert_eq!(node.left(), "");
+}
+
+#[test]
+fn a_generator_that_is_taken_away_withholds_the_number_and_is_named() {
+    let Some(node) = Node::up() else { return };
+    let take = |name: &str| {
+        node.kubectl(&["delete", "pod", name, "--grace-period=0", "--force"]);
+    };
+    take_away_a_generator(&node, take, &["was removed", "is being removed"]);
+}
+
+#[test]
+fn a_generator_that_is_evicted_withholds_the_number_and_is_named() {
+    let Some(node) = Node::up() else { return };
+    let folder = TempDir::new().expect("a folder");
+    let order = folder.path().join("eviction.json");
+    // As a node that is drained asks for it.
+    let take = |name: &str| {
+        let text = serde_json::json!({
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name},
+        });
+        fs::write(&order, text.to_string()).expect("a file");
+        let of_pod = format!("/api/v1/namespaces/default/pods/{name}/eviction");
+        node.kubectl(&[
+            "create",
+            "--raw",
+            &of_pod,
+            "-f",
+            &order.display().to_string(),
+        ]);
+    };
+    take_away_a_generator(&node, take, &["was evicted: Eviction API: evicting"]);
 }
 
 /// A server behind another one's name: the front takes its delay from a ConfigMap, and both have a

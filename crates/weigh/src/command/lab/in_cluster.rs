@@ -12,7 +12,7 @@ use crate::console::Console;
 use crate::environment;
 use crate::exit::Failure;
 use crate::files::{Disk, Kept};
-use crate::measure::{Experiment, Source, wanted};
+use crate::measure::{ATTEMPTS, Experiment, Source, wanted};
 use crate::pods::stage::{BESIDE_LOAD, Stage};
 use crate::pods::{ClusterArgs, errand, manifests, refusal};
 use crate::stop::Stop;
@@ -95,7 +95,8 @@ fn no_cluster(error: &ClusterError) -> Failure {
 fn deadline(lab: &Lab) -> Duration {
     let load = lab.load.duration().unwrap_or(Duration::from_secs(3_600));
     let settle = lab.settle.map_or(Duration::ZERO, |settle| settle.within);
-    load * 2 + lab.warmup * 2 + settle * 2 + lab.timeout + BESIDE_LOAD
+    // What is disturbed is measured again.
+    load * (ATTEMPTS + 1) + lab.warmup * 2 + settle * 2 + lab.timeout + BESIDE_LOAD
 }
 
 /// A name that no other run has: the lab's and the moment.

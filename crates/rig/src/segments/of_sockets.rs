@@ -1,0 +1,200 @@
+//! TCP segments of single connections, asked of the kernel as `ss --info` asks it.
+//!
+//! A question and its answer are `struct`s of the kernel in a socket of their own (`man 7 sock_diag`).
+//! What is read of them is written here as offsets, so that no memory is taken for what it is not.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::net::netlink::SOCK_DIAG;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+};
+
+use super::Segments;
+
+/// A kernel answers at once; without this a strange one could hold up the end of a load.
+const WITHIN: Duration = Duration::from_secs(1);
+/// Of one part of an answer. The kernel writes no more than a receiver has room for.
+const PART_MOST: usize = 64 << 10;
+/// Parts of an answer: some 100 connections are in one.
+const PARTS_MOST: usize = 10_000;
+
+// Of `linux/netlink.h`, `linux/sock_diag.h`, `linux/inet_diag.h` and `linux/tcp.h`.
+const HEADER: usize = 16;
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const REQUEST_AND_DUMP: u16 = 0x301;
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+const TCP: u8 = 6;
+const INFO: u16 = 2;
+/// Those that are open in at least one direction.
+const OPEN: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
+const QUESTION: usize = HEADER + 56;
+const MESSAGE: usize = 72;
+const PEER_PORT: usize = 6;
+const PEER: usize = 24;
+const TOTAL_RETRANS: usize = 100;
+const SEGS_OUT: usize = 136;
+
+/// What the open connections of this network namespace to an address have sent, all together; `None`
+/// where there are none, or the kernel does not tell.
+#[must_use]
+pub fn segments_to(peer: SocketAddr) -> Option<Segments> {
+    let socket = socket_with(
+        AddressFamily::NETLINK,
+        SocketType::DGRAM,
+        SocketFlags::CLOEXEC,
+        Some(SOCK_DIAG),
+    )
+    .ok()?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(WITHIN)).ok()?;
+    send(&socket, &question(peer), SendFlags::empty()).ok()?;
+    let mut all = None;
+    let mut part = vec![0; PART_MOST];
+    for _ in 0..PARTS_MOST {
+        let answered = received(&socket, &mut part)?;
+        if add(answered, peer, &mut all)? {
+            return all;
+        }
+    }
+    None
+}
+
+fn received<'p>(socket: &OwnedFd, part: &'p mut [u8]) -> Option<&'p [u8]> {
+    let (length, whole) = recv(socket.as_fd(), &mut *part, RecvFlags::empty()).ok()?;
+    // What was cut off would be missing in the sum.
+    (length == whole).then_some(())?;
+    part.get(..length)
+}
+
+/// All open TCP connections to this port. Its address is looked at in the answer.
+fn question(peer: SocketAddr) -> [u8; QUESTION] {
+    let mut bytes = [0; QUESTION];
+    let length = u32::try_from(QUESTION).expect("a question is short");
+    bytes[0..4].copy_from_slice(&length.to_ne_bytes());
+    bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    bytes[6..8].copy_from_slice(&REQUEST_AND_DUMP.to_ne_bytes());
+    bytes[HEADER] = family(peer);
+    bytes[HEADER + 1] = TCP;
+    bytes[HEADER + 2] = 1 << (INFO - 1);
+    bytes[HEADER + 4..HEADER + 8].copy_from_slice(&OPEN.to_ne_bytes());
+    bytes[HEADER + 10..HEADER + 12].copy_from_slice(&peer.port().to_be_bytes());
+    bytes
+}
+
+fn family(peer: SocketAddr) -> u8 {
+    let family = match peer {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    u8::try_from(family.as_raw()).expect("both are small numbers")
+}
+
+/// Adds the connections of one part of an answer; whether it was the last. `None` where it is no answer.
+fn add(mut part: &[u8], peer: SocketAddr, all: &mut Option<Segments>) -> Option<bool> {
+    while !part.is_empty() {
+        let length = usize::try_from(u32_at(part, 0)?).ok()?;
+        let message = part.get(..length).filter(|it| it.len() >= HEADER)?;
+        match u16_at(message, 4)? {
+            DONE => return Some(true),
+            ERROR => return None,
+            _ => {}
+        }
+        if let Some(own) = connection(&message[HEADER..], peer) {
+            let before = all.unwrap_or_default();
+            *all = Some(Segments {
+                sent: before.sent + own.sent,
+                retransmitted: before.retransmitted + own.retransmitted,
+            });
+        }
+        part = part.get(aligned(length)..).unwrap_or_default();
+    }
+    Some(false)
+}
+
+/// What one connection has sent, if it is to this address.
+fn connection(message: &[u8], peer: SocketAddr) -> Option<Segments> {
+    let is_meant = match peer.ip() {
+        IpAddr::V4(ip) => message.get(PEER..PEER + 4)? == ip.octets(),
+        IpAddr::V6(ip) => message.get(PEER..PEER + 16)? == ip.octets(),
+    };
+    let port = message.get(PEER_PORT..PEER_PORT + 2)?;
+    if !is_meant || port != peer.port().to_be_bytes() {
+        return None;
+    }
+    let mut attributes = message.get(MESSAGE..)?;
+    loop {
+        let length = usize::from(u16_at(attributes, 0)?);
+        let attribute = attributes.get(..length).filter(|it| it.len() >= 4)?;
+        if u16_at(attribute, 2)? == INFO {
+            let again = u64::from(u32_at(attribute, 4 + TOTAL_RETRANS)?);
+            let out = u64::from(u32_at(attribute, 4 + SEGS_OUT)?);
+            return Some(Segments {
+                sent: out.saturating_sub(again),
+                retransmitted: again,
+            });
+        }
+        attributes = attributes.get(aligned(length)..)?;
+    }
+}
+
+/// Messages and attributes begin at multiples of 4.
+fn aligned(length: usize) -> usize {
+    length.next_multiple_of(4)
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    let bytes = bytes.get(at..at + 2)?;
+    Some(u16::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at + 4)?;
+    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn the_kernel_counts_what_each_connection_has_sent() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(address) else {
+                continue;
+            };
+            let peer = listener.local_addr().expect("an address");
+            assert_eq!(segments_to(peer), None, "nobody is connected to it");
+            let mut streams = Vec::new();
+            for _ in 0..3 {
+                let mut near = TcpStream::connect(peer).expect("a connection");
+                near.set_nodelay(true).expect("a flag");
+                let (mut far, _) = listener.accept().expect("a connection");
+                for _ in 0..10 {
+                    near.write_all(b"x").expect("it is sent");
+                    far.read_exact(&mut [0]).expect("it comes");
+                }
+                streams.push((near, far));
+            }
+            let found = segments_to(peer).expect("three connections");
+            // Each with two of its handshake and ten bytes.
+            assert!((36..60).contains(&found.sent), "{found:?}");
+            assert_eq!(found.retransmitted, 0);
+        }
+    }
+
+    #[test]
+    fn an_answer_that_ends_early_is_none() {
+        let peer = SocketAddr::from(([127, 0, 0, 1], 80));
+        for broken in [&[1, 0][..], &[200, 0, 0, 0, 20, 0], &[0; 16]] {
+            assert_eq!(add(broken, peer, &mut None), None, "{broken:?}");
+        }
+        assert_eq!(add(&[], peer, &mut None), Some(false));
+    }
+}
