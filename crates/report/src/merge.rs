@@ -197,7 +197,16 @@ pub fn merge_parts(mut parts: Vec<RoundRecord>) -> RoundRecord {
         part.started_offset_us = micros(late);
     }
     let mut whole = sum(&parts);
-    whole.left_out = left_out(&parts);
+    // Slices are the same for all, and cycles of a plan are each of one part.
+    if whole.slices.is_none() {
+        whole.left_out = left_out(&parts);
+    }
+    for part in &parts[1..] {
+        if let (Some(all), Some(own)) = (&mut whole.slices, &part.slices) {
+            all.took_us = all.took_us.max(own.took_us);
+            all.discarded.add(&own.discarded);
+        }
+    }
     whole.requests = requests(&parts);
     whole.network = network(&parts);
     whole.generators = parts

@@ -56,7 +56,7 @@ impl Experiment<'_> {
             let warmups = in_slices(&jobs, &plan);
             let label = format!("round {}, warming up", round.number + 1);
             let (seen, ()) = self.session.discard_together(&warmups, &label, || ())?;
-            gap = gap_after(&seen, lab.slice);
+            gap = self.longest_gap(gap_after(&seen, lab.slice))?;
         }
         // Labs that end by a count are measured in turn.
         let total = lab.load.duration().expect("side by side ends by time");
@@ -67,6 +67,52 @@ impl Experiment<'_> {
         }
         Ok((jobs, plan))
     }
+
+    /// The gap of all generators, so that all have one plan: the longest that one of them needs.
+    fn longest_gap(&self, own: Duration) -> Result<Duration, Invalid> {
+        let Some(company) = &self.session.company else {
+            return Ok(own);
+        };
+        let all = company.exchange(&own)?;
+        Ok(all.into_iter().max().unwrap_or(own))
+    }
+
+    /// Which slices count: those that no generator leaves out.
+    pub(super) fn counted_slices<'a>(
+        &self,
+        plan: Option<&'a SlicePlan>,
+        measurements: &[Measurement],
+        host: &HostWatch,
+    ) -> Result<Option<InSlices<'a>>, Invalid> {
+        let Some(plan) = plan else {
+            return Ok(None);
+        };
+        let mut own = InSlices::of(plan, measurements, host);
+        if let Some(company) = &self.session.company {
+            let all = company.exchange(&own.told())?;
+            own.causes = united(all);
+        }
+        Ok(Some(own))
+    }
+}
+
+/// What a generator tells of the cycles of its slices: for each that it leaves out whether the host was
+/// the reason, or else the generator itself. None where it has not kept the times of its requests.
+type ToldOfSlices = Option<Vec<Option<bool>>>;
+
+/// A cycle that one generator leaves out counts for none.
+fn united(all: Vec<ToldOfSlices>) -> Option<Vec<Option<Cause>>> {
+    let all: Vec<Vec<Option<bool>>> = all.into_iter().collect::<Option<_>>()?;
+    let cause = |is_host: bool| match is_host {
+        true => Cause::Host,
+        false => Cause::Generator,
+    };
+    let of_cycle = |cycle: usize| {
+        let mut told = all.iter().filter_map(|one| one.get(cycle).copied()?);
+        told.next().map(cause)
+    };
+    // All have the same plan.
+    Some((0..all.first()?.len()).map(of_cycle).collect())
 }
 
 /// The loads with their slices.
@@ -113,11 +159,7 @@ pub(super) struct InSlices<'a> {
 
 impl InSlices<'_> {
     /// Decides by what the host and the generator have lost in each slice.
-    pub(super) fn of<'a>(
-        plan: &'a SlicePlan,
-        measurements: &[Measurement],
-        host: &HostWatch,
-    ) -> InSlices<'a> {
+    fn of<'a>(plan: &'a SlicePlan, measurements: &[Measurement], host: &HostWatch) -> InSlices<'a> {
         let is_kept = |seen: &Measurement| {
             seen.slots.len() as u64 == seen.outcomes.total() + seen.discarded.total()
         };
@@ -144,6 +186,15 @@ impl InSlices<'_> {
             causes,
             took: plan.length(),
         }
+    }
+
+    fn told(&self) -> ToldOfSlices {
+        let causes = self.causes.as_ref()?.iter();
+        Some(
+            causes
+                .map(|cause| cause.map(|it| it == Cause::Host))
+                .collect(),
+        )
     }
 
     /// How many cycles were left out, and why.

@@ -16,7 +16,13 @@ use crate::record;
 pub(super) fn moments(first: &Recording, part: &RoundRecord) -> Option<(Timestamp, Timestamp)> {
     let started: Timestamp = first.started_at.parse().ok()?;
     let from = started + Duration::from_micros(part.started_offset_us);
-    Some((from, from + Duration::from_micros(part.elapsed_us)))
+    Some((from, from + took(part)))
+}
+
+/// How long the load was. That of a closed loop moves on to other variants meanwhile.
+fn took(part: &RoundRecord) -> Duration {
+    let slices = part.slices.as_ref().map(|slices| slices.took_us);
+    Duration::from_micros(slices.unwrap_or(part.elapsed_us))
 }
 
 /// What the pods of a system used, as far as kubelets have told.
@@ -54,7 +60,7 @@ pub(super) fn used(
         }
         None => "kubelet: may not be asked".to_owned(),
     };
-    let took = Duration::from_micros(whole.elapsed_us);
+    let took = took(whole);
     SystemUsage {
         name: wanted.setup.system.clone(),
         cpu_us: cores.map(|cores| record::micros(took.mul_f64(cores))),

@@ -343,8 +343,7 @@ impl Experiment<'_> {
         network.count(looks.segments);
         tracing::debug!(label, "the load has ended");
         let began = measurements.iter().find_map(|seen| seen.began);
-        let in_slices = loads.slices.as_ref();
-        let in_slices = in_slices.map(|plan| InSlices::of(plan, &measurements, &host));
+        let in_slices = self.counted_slices(loads.slices.as_ref(), &measurements, &host)?;
         let told = self.tell_others(&jobs, &measurements, &host)?;
         let counted = counted(&jobs, &measurements, &host, &told);
         let ended = Ended {

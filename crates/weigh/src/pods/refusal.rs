@@ -36,11 +36,6 @@ fn of_load(lab: &Lab, generators: u32) -> Option<String> {
             "a search for the highest rate decides after each step, which generators in pods do not do together; ask for a `rate`".to_owned(),
         );
     }
-    if !lab.load.is_open() && generators > 1 {
-        return Some(format!(
-            "a closed loop moves from variant to variant as one generator finds it, and {generators} would move apart; ask for a `rate`, or for one generator"
-        ));
-    }
     if lab.load.connections() < generators {
         return Some(format!(
             "{generators} generators share {} connections, so one would have none",
@@ -97,7 +92,7 @@ mod tests {
     fn what_a_cluster_can_have_is_not_refused() {
         assert_eq!(refusal(&lab(RATE, SYSTEM), 2), None);
         let closed = lab("load: {connections: 4, duration: 1s}", SYSTEM);
-        assert_eq!(refusal(&closed, 1), None);
+        assert_eq!(refusal(&closed, 4), None);
         let replicas = "{image: 'a:1', port: 80, replicas: 4, limits: {cpus: 1, memory: 64MiB}}";
         assert_eq!(refusal(&lab(RATE, replicas), 2), None);
     }
@@ -110,7 +105,7 @@ mod tests {
         let search = "load: {capacity: {from: 10/s, to: 20/s, p99-below: 1ms}, duration: 1s}";
         assert!(refused(search, 1).contains("a search for the highest rate"));
         let closed = "load: {connections: 4, duration: 1s}";
-        assert!(refused(closed, 2).contains("a closed loop moves"));
+        assert!(refused(closed, 5).contains("5 generators share 4 connections"));
         let in_turn = format!("{RATE}\norder: in-turn");
         assert!(refused(&in_turn, 1).contains("side by side"));
         let few = "load: {rate: 10/s, duration: 1s, connections-max: 1}";

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use e2e::{wait_until, weigh, weigh_command};
@@ -13,10 +14,14 @@ use tempfile::TempDir;
 /// The image of weigh, which is generator and target here.
 const IMAGE: &str = "localhost/weigh:test";
 
+/// There is one cluster, which the end of each test brings down.
+static IN_USE: Mutex<()> = Mutex::new(());
+
 /// The cluster while a test needs it.
 struct Node {
     state: PathBuf,
     script: PathBuf,
+    _in_use: MutexGuard<'static, ()>,
 }
 
 impl Node {
@@ -41,7 +46,12 @@ impl Node {
             return None;
         }
         judged::ran();
-        let node = Node { state, script };
+        let node = Node {
+            state,
+            script,
+            // A test that failed has brought it down all the same.
+            _in_use: IN_USE.lock().unwrap_or_else(PoisonError::into_inner),
+        };
         node.call(&["up"]);
         node.call(&["program", IMAGE, &weigh().display().to_string()]);
         Some(node)
@@ -79,9 +89,18 @@ impl Node {
 
     /// Starts a lab of two null servers in pods, the second one 2 ms later.
     fn lab(&self, folder: &Path, seconds: u32, rounds: u32) -> Child {
+        self.lab_of(
+            folder,
+            &format!("rate: 100/s, duration: {seconds}s"),
+            rounds,
+        )
+    }
+
+    /// The same under another load.
+    fn lab_of(&self, folder: &Path, load: &str, rounds: u32) -> Child {
         let text = format!(
             "question: Are two milliseconds found?\n\
-             load: {{rate: 100/s, duration: {seconds}s, path: /}}\n\
+             load: {{{load}, path: /}}\n\
              generators: 2\n\
              target: server\n\
              systems:\n  server:\n    settings: {{delay: 1ms}}\n    image: {IMAGE}\n    pull: never\n    port: 8080\n\
@@ -129,6 +148,13 @@ fn recording(folder: &Path) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
+/// The measurements that count: what was disturbed was made again, and is kept as evidence.
+fn counted(recording: &Value) -> Vec<&Value> {
+    let rounds = recording["rounds"].as_array().expect("rounds");
+    let counts = rounds.iter().filter(|round| round["disturbed"] != true);
+    counts.collect()
+}
+
 fn sum(generators: &Value, of: &str) -> u64 {
     let all = generators.as_array().into_iter().flatten();
     all.filter_map(|one| one[of].as_u64()).sum()
@@ -146,7 +172,7 @@ fn two_generators_in_pods_count_what_one_plan_holds_and_leave_nothing() {
     // 7: a check may withhold the verdict on a busy machine.
     assert!(matches!(output.status.code(), Some(0 | 7)), "{said}");
     let recording = recording(folder.path());
-    let rounds = recording["rounds"].as_array().expect("rounds");
+    let rounds = counted(&recording);
     assert_eq!(rounds.len(), 4, "two variants in two rounds");
     for round in rounds {
         assert_eq!(round["planned"], 200);
@@ -164,6 +190,38 @@ fn two_generators_in_pods_count_what_one_plan_holds_and_leave_nothing() {
         placed.iter().any(|one| one["quality"] == "Guaranteed"),
         "{placed:?}"
     );
+    assert_eq!(node.left(), "");
+}
+
+#[test]
+fn a_closed_loop_of_two_generators_moves_from_variant_to_variant_together() {
+    let Some(node) = Node::up() else { return };
+    let folder = TempDir::new().expect("a folder");
+    let load = "connections: 4, duration: 2s";
+    let output = node
+        .lab_of(folder.path(), load, 2)
+        .wait_with_output()
+        .expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(matches!(output.status.code(), Some(0 | 7)), "{said}");
+    let recording = recording(folder.path());
+    let rounds = counted(&recording);
+    assert_eq!(rounds.len(), 4, "two variants in two rounds: {said}");
+    let completed = |name: &str| -> u64 {
+        let own = rounds.iter().filter(|round| round["variant"] == name);
+        own.filter_map(|round| round["outcomes"]["passed"].as_u64())
+            .sum()
+    };
+    for round in &rounds {
+        assert_eq!(round["generators"].as_array().map(Vec::len), Some(2));
+        let passed = round["outcomes"]["passed"].as_u64();
+        assert_eq!(Some(sum(&round["generators"], "completed")), passed);
+        let discarded = round["slices"]["discarded"]["passed"].as_u64();
+        assert!(discarded > Some(0), "beginnings do not count: {round}");
+    }
+    // An answer takes 1 ms of the one and 3 ms of the other, for whichever has the load.
+    let (early, late) = (completed("early"), completed("late"));
+    assert!(late > 0 && early > 3 * late / 2, "{early} and {late}");
     assert_eq!(node.left(), "");
 }
 
@@ -328,7 +386,7 @@ fn manifests_of_a_user_are_measured_as_they_are_and_leave_nothing() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(matches!(output.status.code(), Some(0 | 7)), "{said}");
     let recording = recording(folder.path());
-    let rounds = recording["rounds"].as_array().expect("rounds");
+    let rounds = counted(&recording);
     assert_eq!(rounds.len(), 4, "two variants in two rounds: {said}");
     for round in rounds {
         assert_eq!(round["outcomes"]["passed"], 200, "{round}");

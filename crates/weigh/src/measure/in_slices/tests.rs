@@ -196,3 +196,15 @@ fn requests_are_counted_by_the_age_of_their_slice() {
     let seen = [measurement(&plan, 0, MS), measurement(&plan, 1, MS)];
     assert_eq!(sent_by_age(&plan, &seen), vec![80; 13]);
 }
+
+#[test]
+fn a_cycle_that_one_generator_leaves_out_counts_for_none() {
+    let one = Some(vec![None, Some(true), None]);
+    let other = Some(vec![None, None, Some(false)]);
+    assert_eq!(
+        united(vec![one.clone(), other]),
+        Some(vec![None, Some(Cause::Host), Some(Cause::Generator)])
+    );
+    // One that has not kept its times cannot say which cycles to leave out.
+    assert_eq!(united(vec![one, None]), None);
+}
