@@ -23,6 +23,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The engine writes down what its health check says once a second at most.
 const PAUSE_OF_HEALTH: Duration = Duration::from_millis(250);
 
+/// How long an engine may take to notice that a container has ended.
+const NOTICED_WITHIN: Duration = Duration::from_secs(2);
+
 /// A container that was started here.
 pub(super) struct RunningContainer {
     engine: &'static Engine,
@@ -125,12 +128,18 @@ struct Seen {
 
 impl Seen {
     fn of(engine: &Engine, id: &str, system: &str) -> Result<Seen, Invalid> {
-        let found = engine.inspect(id).map_err(|error| invalid(&error))?;
+        let mut found = engine.inspect(id).map_err(|error| invalid(&error))?;
         let watched = found.pid.and_then(|pid| {
             let first = Attached::process(pid).ok()?;
             Some((pid, first, Attached::groups_of(pid, &found.id)))
         });
         let Some((pid, first, groups)) = watched else {
+            // One that ends at once is gone before its engine has noticed.
+            let asked = instant();
+            while found.is_running && asked.elapsed() < NOTICED_WITHIN {
+                thread::park_timeout(PAUSE);
+                found = engine.inspect(id).map_err(|error| invalid(&error))?;
+            }
             let reason = match found.is_running {
                 // Its number is that of another machine's, or of a namespace that is not ours.
                 true => format!(

@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use e2e::{PATIENCE, World, wait_until, weigh};
+use e2e::{PATIENCE, Run, World, wait_until, weigh, weigh_command};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+
+use crate::pr::Repository;
 
 /// The engine of this machine, spoken to without `weigh`.
 struct Engine {
@@ -371,6 +373,36 @@ fn what_a_container_said_is_in_the_recording() {
         .map(|log| fs::read_to_string(log).expect("a log"))
         .collect();
     assert!(texts.iter().any(|text| !text.is_empty()), "{logs:?}");
+}
+
+#[test]
+fn images_of_two_revisions_are_compared_although_both_have_one_name() {
+    let Some(_engine) = Engine::find() else {
+        return;
+    };
+    let repository = Repository::new();
+    let command =
+        "/usr/bin/sh -c 'exec /weigh null-server --listen 0.0.0.0:8080 --delay $(cat /delay)'";
+    let keys = container(&format!("    command: {command}\n    port: 8080\n"));
+    let lab = format!(
+        "question: What does a change of the image cost?\nload: {{rate: 50/s, duration: 300ms}}\n\
+         warmup: 50ms\nrounds: 6\ntarget: server\ngates: [typical overhead < 1ms]\n\
+         systems:\n  server:\n{keys}baseline: {{name: server}}\n"
+    );
+    let lab = lab.replace("{context: .}", "{context: ../image}");
+    repository.write("labs/api.yaml", &lab);
+    repository.write("image/Dockerfile", "FROM scratch\nCOPY delay /\n");
+    repository.write("image/delay", "100us");
+    repository.commit("an image");
+    repository.write("image/delay", "4ms");
+    repository.commit("a slower image");
+    let mut weigh = weigh_command();
+    weigh.current_dir(repository.folder());
+    weigh.env("XDG_STATE_HOME", repository.path("state"));
+    weigh.args(["pr", "api", "--base", "HEAD~1"]);
+    // What is built of one revision must not be what runs of the other.
+    let run = Run::of(weigh.output().expect("weigh starts")).exits_with(4);
+    run.shows("`typical overhead < 1ms` on head: broken");
 }
 
 #[test]
