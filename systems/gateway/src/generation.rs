@@ -356,6 +356,7 @@ fn options(config: &Config) -> OperationOptions {
         cached_plans: config.supergraph.plans().get(),
         cached_bytes: config.supergraph.plan_cache_bytes.0.0,
         planning_time: config.supergraph.query_planning.timeout.0,
+        defer: config.supergraph.defer_support,
         demand_list_size: config
             .demand_control
             .strategy

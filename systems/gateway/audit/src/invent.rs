@@ -22,6 +22,8 @@ pub struct Inventor<'a> {
     definitions: Vec<String>,
     fragments: Vec<String>,
     count: u32,
+    /// Whether fragments are deferred in every place.
+    defers: bool,
 }
 
 impl<'a> Inventor<'a> {
@@ -48,7 +50,15 @@ impl<'a> Inventor<'a> {
             definitions: Vec::new(),
             fragments: Vec::new(),
             count: 0,
+            defers: false,
         }
+    }
+
+    /// Defers parts of every third selection.
+    #[must_use]
+    pub fn deferring(mut self) -> Self {
+        self.defers = true;
+        self
     }
 
     /// The next query.
@@ -131,6 +141,9 @@ impl<'a> Inventor<'a> {
         if parts.is_empty() || self.one_in(4) {
             parts.push("__typename".to_owned());
         }
+        if self.defers && self.one_in(3) {
+            self.defer(&mut parts);
+        }
         let selection = format!("{{ {} }}", parts.join(" "));
         // Now and then as a fragment, so that named fragments are part of what is checked.
         if self.one_in(8) {
@@ -147,6 +160,26 @@ impl<'a> Inventor<'a> {
             return format!("{{ ...{name}{later} }}");
         }
         selection
+    }
+
+    /// Moves the last parts of a selection into a deferred fragment, or copies them.
+    fn defer(&mut self, parts: &mut Vec<String>) {
+        let kept = self.below(parts.len());
+        let tail = parts[kept..].join(" ");
+        if !self.one_in(4) {
+            parts.truncate(kept);
+        }
+        self.count += 1;
+        let condition = if self.one_in(3) {
+            let is_true = self.one_in(2).into();
+            format!(", if: {}", self.variable("Boolean!", is_true))
+        } else {
+            String::new()
+        };
+        let number = self.count;
+        parts.push(format!(
+            "... @defer(label: \"d{number}\"{condition}) {{ {tail} }}"
+        ));
     }
 
     fn is_composite(&self, field: &Field) -> bool {

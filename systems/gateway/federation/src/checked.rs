@@ -107,7 +107,7 @@ impl<'a> AnswerMember<'a> {
     pub fn shape(self) -> Option<AnswerShape<'a>> {
         match &self.member.what {
             What::Value(shape) => Some(AnswerShape { shape }),
-            What::Text(_) | What::Denied => None,
+            What::Text(_) | What::Denied | What::Deferred(_) => None,
         }
     }
 
@@ -128,7 +128,7 @@ impl<'a> AnswerMember<'a> {
         match &self.member.what {
             What::Text(text) => MemberSource::Typename(text),
             What::Value(_) if self.member.introspection.is_some() => MemberSource::Introspection,
-            What::Value(_) | What::Denied => MemberSource::Field,
+            What::Value(_) | What::Denied | What::Deferred(_) => MemberSource::Field,
         }
     }
 }
@@ -228,6 +228,8 @@ impl Checked {
         members
             .into_iter()
             .flatten()
+            // Answers in one piece do not look at what is deferred.
+            .filter(|member| !matches!(member.what, What::Deferred(_)))
             .map(|member| AnswerMember { member })
     }
 

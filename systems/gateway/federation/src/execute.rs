@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use crate::answer;
 use crate::bounds::{Bounds, Excess};
 use crate::entities::{Target, fetch_path, write_representations};
-use crate::error::{GraphqlError, write_errors};
+use crate::error::{GraphqlError, PathSegment, write_errors};
 use crate::fetch::{Fetch, SubgraphRequest};
 use crate::plan::{FetchPlan, Step};
 use crate::policy::ErrorPolicies;
@@ -33,8 +33,8 @@ pub struct Executed {
     is_cut: bool,
 }
 
-const DATA_OPENER: &[u8] = b"{\"data\":";
-const ERRORS_OPENER: &[u8] = b",\"errors\":";
+pub(crate) const DATA_OPENER: &[u8] = b"{\"data\":";
+pub(crate) const ERRORS_OPENER: &[u8] = b",\"errors\":";
 
 impl Executed {
     /// `{"data":…}`, with `errors` behind when there are any.
@@ -83,11 +83,11 @@ pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) root: ObjectId,
     /// With the index of the fetch they come from.
-    errors: Vec<(usize, GraphqlError)>,
+    pub(crate) errors: Vec<(usize, GraphqlError)>,
     /// What they take, roughly.
     error_bytes: usize,
     /// What exceeded a bound; unlike the errors of subgraphs no policy hides it.
-    excesses: Vec<GraphqlError>,
+    pub(crate) excesses: Vec<GraphqlError>,
     /// How many errors there were beyond [`ERRORS_MAX`] and [`ERROR_BYTES_MAX`].
     pub(crate) left_out: usize,
     /// Whether there were even more of them.
@@ -110,7 +110,7 @@ const LARGE_BODY: usize = 256 << 10;
 const ERROR_BYTES_MAX: usize = 16 << 20;
 
 impl State {
-    fn new(answers_bytes: usize) -> State {
+    pub(crate) fn new(answers_bytes: usize) -> State {
         let mut store = Store::bounded(answers_bytes);
         let root = store.empty_object();
         State {
@@ -146,6 +146,18 @@ impl State {
         !is_full || self.errors.is_empty()
     }
 
+    /// What is told of errors that were left out.
+    pub(crate) fn left_out_error(&mut self) -> Option<GraphqlError> {
+        let left_out = std::mem::take(&mut self.left_out);
+        let least = if self.is_left_out_partial {
+            "at least "
+        } else {
+            ""
+        };
+        let message = format!("{least}{left_out} more errors are left out");
+        (left_out > 0).then(|| GraphqlError::new(message, "TOO_MANY_ERRORS"))
+    }
+
     /// Notes that a fetch exceeded a bound.
     pub(crate) fn exceed(&mut self, plan: &FetchPlan, excess: Excess) {
         let mut error = excess.error();
@@ -179,7 +191,7 @@ impl Prepared {
     }
 
     /// The response up to the end of `data`, and what the schema did not allow.
-    async fn write_data<F: Fetch>(
+    pub(crate) async fn write_data<F: Fetch>(
         &self,
         variables: &Variables,
         fetch: &F,
@@ -212,6 +224,24 @@ impl Prepared {
         (writer.out, writer.errors)
     }
 
+    /// Errors of fetches as their policies let them be told.
+    pub(crate) fn permitted(
+        &self,
+        mut told: Vec<(usize, GraphqlError)>,
+        policies: &ErrorPolicies,
+    ) -> Vec<GraphqlError> {
+        // Parallel fetches end in any order; sorted, the same request gives the same list. The sort
+        // is stable and keeps each subgraph's own order.
+        told.sort_by_key(|(fetch, _)| *fetch);
+        let subgraphs = self.supergraph.subgraphs();
+        let told = told.into_iter().map(|(fetch, mut error)| {
+            let subgraph = self.plan.fetches[fetch].subgraph;
+            policies.apply(subgraph, &subgraphs[subgraph].name, &mut error);
+            error
+        });
+        told.collect()
+    }
+
     fn respond(
         &self,
         policies: &ErrorPolicies,
@@ -223,32 +253,17 @@ impl Prepared {
         // A null that an error explains is not reported a second time.
         let known = state.errors.iter().map(|(_, error)| error);
         let known = known.chain(&state.excesses);
-        violations.retain(|violation| !known.clone().any(|error| explains(error, violation)));
-        // Parallel fetches end in any order; sorted, the same request gives the same list. The sort
-        // is stable and keeps each subgraph's own order.
-        state.errors.sort_by_key(|(fetch, _)| *fetch);
-        let subgraphs = self.supergraph.subgraphs();
+        violations.retain(|violation| !known.clone().any(|error| explains(&error.path, violation)));
         // What authorization left out is said by the gateway, so no policy of a subgraph hides it.
         let mut errors = self.unauthorized.in_errors().to_vec();
-        for (fetch, mut error) in state.errors.drain(..) {
-            let subgraph = self.plan.fetches[fetch].subgraph;
-            policies.apply(subgraph, &subgraphs[subgraph].name, &mut error);
-            errors.push(error);
-        }
+        let told = std::mem::take(&mut state.errors);
+        errors.extend(self.permitted(told, policies));
         // Violations come last and are not subject to a policy: their text comes from the client's
         // schema, not from a subgraph.
         let is_cut = !state.excesses.is_empty();
         errors.append(&mut state.excesses);
         errors.append(&mut violations);
-        if state.left_out > 0 {
-            let least = if state.is_left_out_partial {
-                "at least "
-            } else {
-                ""
-            };
-            let message = format!("{least}{} more errors are left out", state.left_out);
-            errors.push(GraphqlError::new(message, "TOO_MANY_ERRORS"));
-        }
+        errors.extend(state.left_out_error());
         if !errors.is_empty() {
             out.extend_from_slice(ERRORS_OPENER);
             write_errors(&errors, &mut out);
@@ -267,22 +282,19 @@ impl Prepared {
 }
 
 /// Whether an error of a subgraph lies on the way to a place, or below it.
-fn explains(error: &GraphqlError, violation: &GraphqlError) -> bool {
-    error
-        .path
-        .iter()
-        .zip(&violation.path)
-        .all(|(theirs, ours)| {
-            // `fetch_path` writes `@` for a list, which stands for any of its items.
-            theirs == ours || matches!(theirs, crate::error::PathSegment::Key(key) if key == "@")
-        })
+pub(crate) fn explains(path: &[PathSegment], violation: &GraphqlError) -> bool {
+    path.iter().zip(&violation.path).all(|(theirs, ours)| {
+        // `fetch_path` writes `@` for a list, which stands for any of its items.
+        theirs == ours || matches!(theirs, PathSegment::Key(key) if key == "@")
+    })
 }
 
-struct Run<'a, F> {
-    prepared: &'a Prepared,
-    variables: &'a Variables,
-    fetch: &'a F,
-    state: RefCell<State>,
+/// An execution under way.
+pub(crate) struct Run<'a, F> {
+    pub(crate) prepared: &'a Prepared,
+    pub(crate) variables: &'a Variables,
+    pub(crate) fetch: &'a F,
+    pub(crate) state: RefCell<State>,
 }
 
 impl<F: Fetch> Run<'_, F> {
@@ -321,7 +333,7 @@ impl<F: Fetch> Run<'_, F> {
         }
     }
 
-    async fn fetch(&self, index: usize) {
+    pub(crate) async fn fetch(&self, index: usize) {
         let Some(plan) = self.prepared.plan.fetches.get(index) else {
             return;
         };

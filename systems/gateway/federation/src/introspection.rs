@@ -77,7 +77,7 @@ pub(crate) fn nests_too_deep(projection: &Projection) -> bool {
         .filter(|member| member.introspection.is_some())
         .any(|member| match &member.what {
             What::Value(shape) => list_depth(projection, shape) > NESTED_LISTS_MAX,
-            What::Text(_) | What::Denied => false,
+            What::Text(_) | What::Denied | What::Deferred(_) => false,
         })
 }
 
@@ -171,6 +171,7 @@ fn write_node<'a>(writer: &mut Writer<'a>, node: Node<'a>, shape: &'a Shape) {
         match (&member.what, &member.introspection) {
             (What::Text(text), _) => writer.out.extend_from_slice(text),
             (What::Denied, _) => writer.out.extend_from_slice(b"null"),
+            (What::Deferred(_), _) => unreachable!("such a member is never present"),
             (What::Value(shape), Some(asked)) => {
                 let all = flag_argument(writer, asked, "includeDeprecated");
                 let answer = ask(&checked.schema, node, &asked.name, all);

@@ -43,6 +43,8 @@ pub struct OperationOptions {
     /// The size of lists about which the supergraph says nothing, where costs are estimated
     /// (`demand_control`).
     pub demand_list_size: Option<u32>,
+    /// Whether deferred fragments may come in parts of their own (`supergraph.defer_support`).
+    pub defer: bool,
 }
 
 impl Default for OperationOptions {
@@ -57,6 +59,7 @@ impl Default for OperationOptions {
             cached_bytes: 64 << 20,
             planning_time: Duration::from_secs(5),
             demand_list_size: None,
+            defer: true,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use graphql_tools::parser::query::Definition;
+use graphql_tools::parser::query::{Definition, OperationDefinition};
 use hive_router_query_planner::ast::normalization::normalize_operation;
 use hive_router_query_planner::ast::operation::OperationDefinition as PlannedOperation;
 use hive_router_query_planner::ast::selection_item::SelectionItem;
@@ -15,6 +15,8 @@ use hive_router_query_planner::planner::{Planner, PlannerError};
 use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
 
 use crate::by_type::by_type;
+use crate::defer::Groups;
+use crate::deferral::{Deferral, Deferring};
 use crate::divide;
 use crate::effort::Work;
 use crate::limits::{QueryDocument, selection_set};
@@ -38,6 +40,15 @@ pub(crate) struct Planning<'a> {
     pub(crate) supergraph: &'a Arc<Supergraph>,
     pub(crate) overrides: &'a Overrides,
     pub(crate) work: &'a Work<'a>,
+    /// The deferred fragments, when answers may come in parts and there are any.
+    pub(crate) groups: Option<&'a Groups>,
+}
+
+/// A plan, as it is carried out in one piece and in parts.
+#[derive(Debug, Default)]
+pub(crate) struct Planned {
+    pub(crate) plan: Plan,
+    pub(crate) deferral: Option<Deferral>,
 }
 
 impl Planning<'_> {
@@ -50,23 +61,23 @@ impl Planning<'_> {
         document: &QueryDocument,
         chosen: &Chosen<'_>,
         declared: &[Declared],
-    ) -> Result<Plan, Refusal> {
+    ) -> Result<Planned, Refusal> {
         // Authorization may leave nothing to be asked, which the planner does not know.
         if document.definitions.iter().all(is_empty) {
-            return Ok(Plan::default());
+            return Ok(Planned::default());
         }
         let planner = &self.supergraph.planner;
         let failed = |reason: String| {
             Refusal::internal(&format!("the operation could not be planned: {reason}"))
         };
-        let document = unserved::without_defer(document);
-        let mut normalized = normalize_operation(&planner.supergraph, &document, chosen.name)
+        let undeferred = unserved::without_defer(document);
+        let mut normalized = normalize_operation(&planner.supergraph, &undeferred, chosen.name)
             .map_err(|error| failed(error.to_string()))?;
         drop_own_fields(&mut normalized.operation.selection_set);
         // The operation asks only for introspection or `__typename`, which the gateway answers
         // itself.
         if normalized.operation.selection_set.is_empty() {
-            return Ok(Plan::default());
+            return Ok(Planned::default());
         }
         let inputs = PlanInputs {
             schema: &self.supergraph.schema,
@@ -91,7 +102,7 @@ impl Planning<'_> {
             self.work.go_on()?;
             let node = match planned {
                 Attempt::Node(node) => node,
-                Attempt::NothingToAsk => return Ok(Plan::default()),
+                Attempt::NothingToAsk => return Ok(Planned::default()),
                 Attempt::NotThisWay => continue,
                 Attempt::Failed(reason) => {
                     first.get_or_insert(reason);
@@ -99,7 +110,7 @@ impl Planning<'_> {
                 }
             };
             match self.proven(*node, &normalized.operation, (&inputs, &claim)) {
-                Ok(plan) => return Ok(plan),
+                Ok(compiled) => return Ok(self.in_parts_too(compiled, (document, chosen), &claim)),
                 Err(reason) => drop(first.get_or_insert(reason)),
             }
         }
@@ -108,15 +119,38 @@ impl Planning<'_> {
         Err(failed(first.unwrap_or_default()))
     }
 
+    /// The plan, and how it is carried out in parts, where fragments are deferred.
+    fn in_parts_too(
+        &self,
+        compiled: Compiled,
+        (document, chosen): (&QueryDocument, &Chosen<'_>),
+        claim: &Claim<'_>,
+    ) -> Planned {
+        let Compiled {
+            mut plan,
+            documents,
+        } = compiled;
+        let deferring = self.groups.map(|groups| Deferring {
+            supergraph: self.supergraph,
+            document,
+            // Authorization may have left another one of the same name.
+            operation: only_operation(document).unwrap_or(chosen.operation),
+            name: chosen.name,
+            groups,
+        });
+        let deferral = deferring.and_then(|it| it.divide(&mut plan, &documents, claim));
+        Planned { plan, deferral }
+    }
+
     /// The plan, if it answers the operation.
     fn proven(
         &self,
         node: PlanNode,
         operation: &PlannedOperation,
         (inputs, claim): (&PlanInputs<'_>, &Claim<'_>),
-    ) -> Result<Plan, String> {
+    ) -> Result<Compiled, String> {
         let gap = match prove(&node, inputs, claim)? {
-            Ok(plan) => return Ok(plan),
+            Ok(compiled) => return Ok(compiled),
             Err(gap) => gap,
         };
         let told = gap.to_string();
@@ -138,7 +172,7 @@ impl Planning<'_> {
         mut missing: Missing,
         operation: &PlannedOperation,
         (inputs, claim): (&PlanInputs<'_>, &Claim<'_>),
-    ) -> Option<Plan> {
+    ) -> Option<Compiled> {
         // What is planned together; `node` is its plan.
         let mut together = operation.clone();
         let mut apart = Vec::new();
@@ -163,7 +197,7 @@ impl Planning<'_> {
                 nodes: nodes.collect(),
             });
             match prove(&whole, inputs, claim).ok()? {
-                Ok(plan) => return Some(plan),
+                Ok(compiled) => return Some(compiled),
                 Err(gap) => missing = gap.missing?,
             }
         }
@@ -278,18 +312,24 @@ fn prove(
     node: &PlanNode,
     inputs: &PlanInputs<'_>,
     claim: &Claim<'_>,
-) -> Result<Result<Plan, Gap>, String> {
-    let compiled = plan::compile(node, inputs).map_err(|error| error.to_string())?;
-    let Compiled {
-        mut plan,
-        documents,
-    } = compiled;
-    Ok(claim.holds(&plan, &documents).map(|replaced| {
-        for (fetch, replaced) in plan.fetches.iter_mut().zip(replaced) {
+) -> Result<Result<Compiled, Gap>, String> {
+    let mut compiled = plan::compile(node, inputs).map_err(|error| error.to_string())?;
+    let held = claim.holds(&compiled.plan, &compiled.documents);
+    Ok(held.map(|replaced| {
+        for (fetch, replaced) in compiled.plan.fetches.iter_mut().zip(replaced) {
             fetch.replaced = replaced;
         }
-        plan
+        compiled
     }))
+}
+
+/// The operation of a document that has one.
+fn only_operation(document: &QueryDocument) -> Option<&OperationDefinition<'static, String>> {
+    let mut operations = document.definitions.iter().filter_map(|it| match it {
+        Definition::Operation(operation) => Some(operation),
+        Definition::Fragment(_) => None,
+    });
+    operations.next().filter(|_| operations.next().is_none())
 }
 
 fn is_empty(definition: &Definition<'static, String>) -> bool {
@@ -300,7 +340,7 @@ fn is_empty(definition: &Definition<'static, String>) -> bool {
 }
 
 /// Takes out of the root what no subgraph is asked for.
-fn drop_own_fields(set: &mut SelectionSet) {
+pub(crate) fn drop_own_fields(set: &mut SelectionSet) {
     // Inner fragments first, so that one that becomes empty is removed below.
     for item in &mut set.items {
         if let SelectionItem::InlineFragment(inline) = item {

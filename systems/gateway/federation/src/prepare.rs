@@ -54,8 +54,10 @@ pub(crate) fn prepare(
                     supergraph,
                     overrides: asked.overrides,
                     work: &work,
+                    groups: (options.defer && checked.projection.groups.len() > 0)
+                        .then_some(&checked.projection.groups),
                 };
-                let plan = planning.plan(document, chosen, &checked.declared)?;
+                let planned = planning.plan(document, chosen, &checked.declared)?;
                 let compiler = Compiler {
                     schema: &supergraph.schema,
                     costs: &supergraph.costs,
@@ -72,7 +74,8 @@ pub(crate) fn prepare(
                 Ok(Prepared {
                     supergraph: Arc::clone(supergraph),
                     checked,
-                    plan,
+                    plan: planned.plan,
+                    deferral: planned.deferral.map(Box::new),
                     demands: cut.demands,
                     unauthorized: unauthorized.told,
                     labels: Arc::new(labels.unwrap_or_default()),

@@ -9,6 +9,7 @@ use crate::authorization::{Demand, Demands, Grants, Unauthorized};
 use crate::bounds::Bounds;
 use crate::checked::Checked;
 use crate::cost::{Formula, NoEstimate, Request};
+use crate::deferral::Deferral;
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
 use crate::override_labels::OverrideLabels;
@@ -22,6 +23,8 @@ pub struct Prepared {
     pub(crate) supergraph: Arc<Supergraph>,
     pub(crate) checked: Checked,
     pub(crate) plan: Plan,
+    /// How it is carried out in parts, where something is deferred.
+    pub(crate) deferral: Option<Box<Deferral>>,
     /// What a request must bring to see everything.
     pub(crate) demands: Demands,
     /// What was left out.

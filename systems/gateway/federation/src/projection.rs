@@ -16,15 +16,23 @@ use graphql_tools::parser::query::{
 use graphql_tools::parser::schema::Type;
 
 use crate::authorization::DENIED;
+use crate::defer::Groups;
 use crate::limits::{Set, TooMuch};
 use crate::schema::{Named, Schema, TypeText};
+use crate::unserved::has_defer;
 use crate::variables::Declared;
 
 /// Members compiled for one operation, above which it is refused.
 const COMPILED_MAX: usize = 200_000;
 
-/// A conjunction: each variable must have the given truth.
-pub(crate) type Clause = Vec<(usize, bool)>;
+/// A conjunction of conditions, and where it stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Clause {
+    /// Each variable must have the given truth.
+    pub(crate) conditions: Vec<(usize, bool)>,
+    /// The innermost deferred fragment around it; see [`Groups`].
+    pub(crate) group: usize,
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Projection {
@@ -38,6 +46,18 @@ pub(crate) struct Projection {
     pub(crate) enums: Vec<EnumValues>,
     /// Index of the root's members.
     pub(crate) root: usize,
+    /// The fragments of the operation that are deferred.
+    pub(crate) groups: Groups,
+    /// Where they stand; [`What::Deferred`] points here.
+    pub(crate) anchors: Vec<Anchor>,
+}
+
+/// Fragments around one object that are deferred.
+#[derive(Debug)]
+pub(crate) struct Anchor {
+    pub(crate) group: usize,
+    /// What holds around the fragment, in one of the ways that lead to it.
+    pub(crate) clauses: Vec<Clause>,
 }
 
 #[derive(Debug)]
@@ -83,6 +103,9 @@ pub(crate) enum What {
     Text(Box<[u8]>),
     /// Null, whatever was answered: the request may not see it.
     Denied,
+    /// Nothing to write: a deferred fragment stands here, of this index among
+    /// [`Projection::anchors`]. The member is never present.
+    Deferred(usize),
     /// Anything else.
     Value(Shape),
 }
@@ -128,6 +151,9 @@ pub(crate) fn compile(
         fragments,
         declared,
         compiled: 0,
+        defers: has_defer(set) || fragments.values().any(|it| has_defer(&it.selection_set)),
+        // The root fields of a mutation are carried out one after the other, deferred or not.
+        undeferred: (schema.mutation_root() == Some(root_type)).then(|| root_type.to_owned()),
         members: HashMap::new(),
         selections: HashMap::new(),
         enums: HashMap::new(),
@@ -135,7 +161,7 @@ pub(crate) fn compile(
     };
     let part = Part {
         set,
-        clause: Vec::new(),
+        clause: Clause::default(),
     };
     compiler.out.root = compiler.members(root_type, &[part])?;
     Ok(compiler.out)
@@ -173,6 +199,7 @@ struct Collected<'a> {
 struct Collection<'a> {
     order: Vec<Collected<'a>>,
     by_key: HashMap<&'a str, usize>,
+    anchors: Vec<Anchor>,
 }
 
 struct Compiler<'a> {
@@ -180,6 +207,10 @@ struct Compiler<'a> {
     fragments: &'a Fragments<'a>,
     declared: &'a [Declared],
     compiled: usize,
+    /// Whether something is deferred: then each member has a condition, which says what delivers it.
+    defers: bool,
+    /// The type whose own fields are never deferred.
+    undeferred: Option<String>,
     members: HashMap<Key, usize>,
     selections: HashMap<Key, usize>,
     enums: HashMap<String, usize>,
@@ -198,7 +229,7 @@ impl<'a> Compiler<'a> {
         }
         // Checked before the members are compiled: each abstract type multiplies them by its
         // objects, and memory is taken only for what is allowed.
-        self.compiled += collection.order.len();
+        self.compiled += collection.order.len() + collection.anchors.len();
         if self.compiled > COMPILED_MAX {
             return Err(TooMuch::Compiled);
         }
@@ -208,13 +239,22 @@ impl<'a> Compiler<'a> {
                 members.push(member);
             }
         }
+        for anchor in collection.anchors {
+            members.push(self.anchored(parent, anchor));
+        }
         let index = self.out.members.len();
         self.out.members.push(members.into_boxed_slice());
         self.members.insert(key, index);
         Ok(index)
     }
 
-    fn collect(&self, parent: &str, set: &'a Set, outer: &Clause, collection: &mut Collection<'a>) {
+    fn collect(
+        &mut self,
+        parent: &str,
+        set: &'a Set,
+        outer: &Clause,
+        collection: &mut Collection<'a>,
+    ) {
         for selection in &set.items {
             let directives = match selection {
                 Selection::Field(field) => &field.directives,
@@ -242,8 +282,55 @@ impl<'a> Compiler<'a> {
             let applies = condition
                 .is_none_or(|TypeCondition::On(name)| self.schema.is_subtype(parent, name));
             if applies {
+                let clause = self.deferred(parent, directives, clause, collection);
                 self.collect(parent, inner, &clause, collection);
             }
+        }
+    }
+
+    /// The clause inside of a fragment that may be deferred.
+    fn deferred(
+        &mut self,
+        parent: &str,
+        directives: &[Directive<'static, String>],
+        outer: Clause,
+        collection: &mut Collection<'a>,
+    ) -> Clause {
+        if self.undeferred.as_deref() == Some(parent) {
+            return outer;
+        }
+        let groups = &mut self.out.groups;
+        let Some(group) = groups.find_or_add(outer.group, directives, self.declared) else {
+            return outer;
+        };
+        let inner = Clause {
+            group,
+            conditions: outer.conditions.clone(),
+        };
+        match collection.anchors.iter_mut().find(|it| it.group == group) {
+            Some(anchor) if anchor.clauses.contains(&outer) => {}
+            Some(anchor) => anchor.clauses.push(outer),
+            None => collection.anchors.push(Anchor {
+                group,
+                clauses: vec![outer],
+            }),
+        }
+        inner
+    }
+
+    /// What stands for a deferred fragment among the members of an object.
+    fn anchored(&mut self, parent: &str, anchor: Anchor) -> Member {
+        self.out.anchors.push(anchor);
+        // No clause holds.
+        let never = self.presence(Vec::new());
+        Member {
+            key: Box::default(),
+            opener: Box::default(),
+            presence: never,
+            non_null: false,
+            what: What::Deferred(self.out.anchors.len() - 1),
+            coordinate: parent.into(),
+            introspection: None,
         }
     }
 
@@ -266,14 +353,14 @@ impl<'a> Compiler<'a> {
                 Some(Literal::Variable(name)) => {
                     let index = self.declared.iter().position(|it| it.name == *name)?;
                     let atom = (index, wanted);
-                    if !clause.contains(&atom) {
-                        clause.push(atom);
+                    if !clause.conditions.contains(&atom) {
+                        clause.conditions.push(atom);
                     }
                 }
                 _ => return None,
             }
         }
-        clause.sort_unstable();
+        clause.conditions.sort_unstable();
         Some(clause)
     }
 
@@ -337,7 +424,7 @@ impl<'a> Compiler<'a> {
 
     fn presence(&mut self, clauses: Vec<Clause>) -> Option<usize> {
         // A clause without conditions always holds, and with it the whole alternative.
-        if clauses.iter().any(Vec::is_empty) {
+        if !self.defers && clauses.iter().any(|it| it.conditions.is_empty()) {
             return None;
         }
         let known = self.out.presences.iter().position(|it| *it == clauses);

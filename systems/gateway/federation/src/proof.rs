@@ -83,6 +83,9 @@ fn gap(text: String) -> Gap {
     Gap { text, missing }
 }
 
+/// The keys that each fetch of a plan replaces ([`FetchPlan::replaced`]).
+type Replaced = Vec<Vec<Vec<u8>>>;
+
 /// What a plan is held against.
 #[derive(Clone, Copy)]
 pub(crate) struct Claim<'a> {
@@ -103,17 +106,31 @@ impl Claim<'_> {
     ///
     /// # Errors
     /// The first thing that is missing or wrong.
-    pub(crate) fn holds(
+    pub(crate) fn holds(&self, plan: &Plan, documents: &[Document]) -> Result<Replaced, Gap> {
+        self.tried(plan, documents).map(|(replaced, _)| replaced)
+    }
+
+    /// The same; nothing where a part of it was believed.
+    ///
+    /// # Errors
+    /// As above.
+    pub(crate) fn holds_wholly(
         &self,
         plan: &Plan,
         documents: &[Document],
-    ) -> Result<Vec<Vec<Vec<u8>>>, Gap> {
+    ) -> Result<Option<Replaced>, Gap> {
+        let (replaced, is_whole) = self.tried(plan, documents)?;
+        Ok(is_whole.then_some(replaced))
+    }
+
+    fn tried(&self, plan: &Plan, documents: &[Document]) -> Result<(Replaced, bool), Gap> {
         let mut replaced = vec![Vec::new(); plan.fetches.len()];
         for (fetch, document) in plan.fetches.iter().zip(documents) {
             shapes::check(self, fetch.subgraph, document)?;
         }
         let mut names = BTreeSet::new();
         conditions(self.asked, &mut names);
+        let mut is_whole = names.len() <= COMBINED_MAX;
         for truths in trials(&names.into_iter().collect::<Vec<_>>()) {
             let mut trial = Trial {
                 claim: self,
@@ -127,14 +144,17 @@ impl Claim<'_> {
             match trial.run() {
                 Ok(()) => {}
                 Err(Halt::Gap(gap)) => return Err(gap),
-                Err(Halt::TooLarge) => break,
+                Err(Halt::TooLarge) => {
+                    is_whole = false;
+                    break;
+                }
                 // The caller asks for itself, and has the words for it.
                 Err(Halt::Ended) => {
                     return Err(gap("there was no time to check it".to_owned()));
                 }
             }
         }
-        Ok(replaced)
+        Ok((replaced, is_whole))
     }
 }
 

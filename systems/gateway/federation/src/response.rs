@@ -6,16 +6,18 @@
 //! text, an enum value that clients may not see) count as null, with an error.
 
 mod measure;
+mod places;
 
 use crate::checked::Checked;
 use crate::error::{GraphqlError, PathSegment};
 use crate::execute::ERRORS_MAX;
 use crate::introspection;
-use crate::projection::{Leaf, Member, Shape, What};
+use crate::projection::{Clause, Leaf, Member, Shape, What};
 use crate::store::{Hint, ObjectId, Store, Value};
 use crate::variables::{IntText, Variables, int_of};
 
-use measure::Measure;
+pub(crate) use measure::Measure;
+pub(crate) use places::{Place, Places, Room, path_bytes};
 
 /// Why a value was not written to its end.
 enum Stop {
@@ -69,6 +71,15 @@ enum Step<'a> {
     Index(usize),
 }
 
+impl Step<'_> {
+    fn segment(self) -> PathSegment {
+        match self {
+            Step::Key(key) => PathSegment::Key(String::from_utf8_lossy(key).into_owned()),
+            Step::Index(index) => PathSegment::Index(index),
+        }
+    }
+}
+
 /// Writes one response's data.
 pub(crate) struct Writer<'a> {
     pub(crate) checked: &'a Checked,
@@ -80,6 +91,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) errors: Vec<GraphqlError>,
     /// How many errors there were beyond [`ERRORS_MAX`].
     pub(crate) left_out: usize,
+    /// Where deferred fragments stand, when that is of interest.
+    pub(crate) places: Option<Places>,
     path: Vec<Step<'a>>,
     /// Where the data begins in the output.
     start: usize,
@@ -119,13 +132,19 @@ impl<'a> Writer<'a> {
             out,
             errors: Vec::new(),
             left_out: 0,
+            places: None,
             path: Vec::new(),
         }
     }
 
     /// Writes the object at the root, or null; called again with the same object after a pause.
     pub(crate) fn root(&mut self, root: ObjectId) -> Progress {
-        match self.members(self.checked.projection.root, root) {
+        self.object_with(self.checked.projection.root, root)
+    }
+
+    /// The same for an object anywhere, of which members of this index are asked.
+    pub(crate) fn object_with(&mut self, members: usize, object: ObjectId) -> Progress {
+        match self.members(members, object) {
             Ok(()) => Progress::Done,
             Err(Stop::Nulled) => {
                 self.cut_to_null(self.start);
@@ -133,7 +152,7 @@ impl<'a> Writer<'a> {
             }
             Err(Stop::Paused) => {
                 self.turns += 1;
-                if self.turns == TURNS_UNMEASURED && self.will_be_too_large(root) {
+                if self.turns == TURNS_UNMEASURED && self.will_be_too_large(members, object) {
                     return Progress::TooLarge;
                 }
                 Progress::Paused
@@ -143,9 +162,9 @@ impl<'a> Writer<'a> {
     }
 
     /// Looked at before much memory is taken, and only for responses that are large already.
-    fn will_be_too_large(&self, root: ObjectId) -> bool {
+    fn will_be_too_large(&self, members: usize, object: ObjectId) -> bool {
         let room = self.end_max.saturating_sub(self.start);
-        let size = Measure::new(self.checked, self.store, self.presences).root(root);
+        let size = Measure::new(self.checked, self.store, self.presences).size(members, object);
         size.is_some_and(|size| size > room as u64)
     }
 
@@ -154,6 +173,31 @@ impl<'a> Writer<'a> {
         self.end_max = self.end_max.saturating_sub(self.out.len() - start);
         self.out.truncate(start);
         self.out.extend_from_slice(b"null");
+        if let Some(places) = &mut self.places {
+            places.cut(start);
+        }
+    }
+
+    /// Passes a deferred fragment.
+    fn pass(&mut self, anchor: usize, at: (usize, ObjectId)) {
+        if let Some(places) = &mut self.places
+            && places.wants(anchor)
+        {
+            let steps = self.path.iter();
+            let path = steps.map(|step| step.segment()).collect();
+            places.note(anchor, at, (path, self.out.len()));
+        }
+    }
+
+    /// Errors are told, and places noted, as of an object at this path.
+    pub(crate) fn stand_at(&mut self, path: &'a [PathSegment]) {
+        self.path = path
+            .iter()
+            .map(|segment| match segment {
+                PathSegment::Key(key) => Step::Key(key.as_bytes()),
+                PathSegment::Index(index) => Step::Index(*index),
+            })
+            .collect();
     }
 
     /// Counts what is about to be written, a member or an item.
@@ -199,6 +243,9 @@ impl<'a> Writer<'a> {
                 if let Some(presence) = member.presence
                     && !self.presences.get(presence).is_some_and(|it| *it)
                 {
+                    if let What::Deferred(anchor) = member.what {
+                        self.pass(anchor, (index, object));
+                    }
                     continue;
                 }
                 if at.separate {
@@ -212,6 +259,7 @@ impl<'a> Writer<'a> {
                 // Told with the operation, not again for each object.
                 What::Denied if member.non_null => return Err(Stop::Nulled),
                 What::Denied => self.out.extend_from_slice(b"null"),
+                What::Deferred(_) => unreachable!("such a member is never present"),
                 What::Value(shape) => match &member.introspection {
                     Some(asked) => {
                         introspection::write_root(self, asked, shape);
@@ -406,10 +454,7 @@ impl<'a> Writer<'a> {
             self.left_out += 1;
             return;
         }
-        let path = self.path.iter().map(|step| match step {
-            Step::Key(key) => PathSegment::Key(String::from_utf8_lossy(key).into_owned()),
-            Step::Index(index) => PathSegment::Index(*index),
-        });
+        let path = self.path.iter().map(|step| step.segment());
         let mut error = GraphqlError::new(message, "RESPONSE_VALIDATION_FAILED");
         error.path = path.collect();
         self.errors.push(error);
@@ -417,7 +462,7 @@ impl<'a> Writer<'a> {
 }
 
 /// What an object's type means where it stands.
-enum Type {
+pub(crate) enum Type {
     /// Index of the members to write.
     Members(usize),
     /// An object that clients may not see, or one of another interface.
@@ -425,7 +470,12 @@ enum Type {
     Unknown,
 }
 
-fn type_of(checked: &Checked, store: &Store, selection: usize, object: ObjectId) -> Type {
+pub(crate) fn type_of(
+    checked: &Checked,
+    store: &Store,
+    selection: usize,
+    object: ObjectId,
+) -> Type {
     let Some(per_type) = checked.projection.selections.get(selection) else {
         return Type::Unknown;
     };
@@ -475,11 +525,15 @@ pub(crate) fn presences(checked: &Checked, variables: &Variables) -> Vec<bool> {
         .presences
         .iter()
         .map(|clauses| {
-            clauses.iter().any(|clause| {
-                clause
-                    .iter()
-                    .all(|(variable, wanted)| checked.truth(*variable, variables) == *wanted)
-            })
+            clauses
+                .iter()
+                .any(|clause| holds(checked, variables, clause))
         })
         .collect()
+}
+
+/// Whether the conditions of a clause hold for these variables.
+pub(crate) fn holds(checked: &Checked, variables: &Variables, clause: &Clause) -> bool {
+    let mut conditions = clause.conditions.iter();
+    conditions.all(|(variable, wanted)| checked.truth(*variable, variables) == *wanted)
 }

@@ -55,7 +55,8 @@ pub(crate) fn without_defer(document: &QueryDocument) -> Cow<'_, QueryDocument> 
     Cow::Owned(document)
 }
 
-fn has_defer(set: &Set) -> bool {
+/// Whether a fragment in a selection is deferred.
+pub(crate) fn has_defer(set: &Set) -> bool {
     set.items.iter().any(|item| match item {
         Selection::Field(field) => has_defer(&field.selection_set),
         Selection::InlineFragment(inline) => {

@@ -13,6 +13,7 @@ impl Prepared {
             + cost
             + self.checked.weight()
             + self.plan.weight()
+            + self.deferral.as_ref().map_or(0, |it| it.weight())
             + self.labels.weight()
             + self.demands.weight()
             + self.unauthorized.weight()
@@ -59,11 +60,12 @@ impl Projection {
             + selections.sum::<usize>()
             + enums.sum::<usize>()
             + 64 * self.presences.len()
+            + 128 * (self.anchors.len() + self.groups.len())
     }
 }
 
 impl Plan {
-    fn weight(&self) -> usize {
+    pub(crate) fn weight(&self) -> usize {
         self.fetches.iter().map(FetchPlan::weight).sum()
     }
 }

@@ -24,7 +24,7 @@ enum Stop {
     Unknown,
 }
 
-pub(super) struct Measure<'a> {
+pub(crate) struct Measure<'a> {
     checked: &'a Checked,
     store: &'a Store,
     presences: &'a [bool],
@@ -34,7 +34,7 @@ pub(super) struct Measure<'a> {
 }
 
 impl<'a> Measure<'a> {
-    pub(super) fn new(checked: &'a Checked, store: &'a Store, presences: &'a [bool]) -> Self {
+    pub(crate) fn new(checked: &'a Checked, store: &'a Store, presences: &'a [bool]) -> Self {
         Measure {
             checked,
             store,
@@ -46,12 +46,17 @@ impl<'a> Measure<'a> {
 
     /// Bytes that the data takes at least, unless that takes too long to find out. Scalars that
     /// are objects or lists and introspection count as two bytes.
-    pub(super) fn root(&mut self, root: ObjectId) -> Option<u64> {
-        match self.members(self.checked.projection.root, root) {
+    pub(super) fn size(&mut self, members: usize, object: ObjectId) -> Option<u64> {
+        match self.members(members, object) {
             Ok(bytes) => Some(bytes),
             Err(Stop::Nulled) => Some(4),
             Err(Stop::Unknown) => None,
         }
+    }
+
+    /// Whether a value is written as something else than null.
+    pub(crate) fn is_there(&mut self, shape: &Shape, value: Value) -> bool {
+        self.value(shape, true, value) != Err(Stop::Nulled)
     }
 
     fn members(&mut self, index: usize, object: ObjectId) -> Result<u64, Stop> {
@@ -82,6 +87,7 @@ impl<'a> Measure<'a> {
                 What::Text(text) => text.len() as u64,
                 What::Denied if member.non_null => return Err(Stop::Nulled),
                 What::Denied => 4,
+                What::Deferred(_) => unreachable!("such a member is never present"),
                 What::Value(_) if member.introspection.is_some() => 2,
                 What::Value(shape) => {
                     let value = self.store.get_hinted(object, &member.key, &mut hint);

@@ -1,0 +1,292 @@
+//! Answers in parts: put together, they are the answer in one piece.
+
+#![cfg(test)]
+
+use std::cell::{Cell, RefCell};
+use std::fmt::Write as _;
+use std::future::Future;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use gateway_audit::{Case, Corpus, Inventor, World};
+use gateway_federation::{
+    Asked, Effort, ErrorPolicies, ErrorPolicy, Fetch, OperationOptions, Operations, Overrides,
+    PartsFormat, Stop, SubgraphAnswer, SubgraphRequest, Supergraph,
+};
+use serde_json::Value;
+
+/// Queries that are made up for each corpus.
+const INVENTED: usize = 40;
+
+/// The subgraphs of a corpus, which take their time.
+struct Servers<'a> {
+    corpus: &'a Corpus,
+    world: World,
+    asked: Cell<usize>,
+}
+
+impl Fetch for Servers<'_> {
+    async fn fetch(&self, request: SubgraphRequest<'_>) -> SubgraphAnswer {
+        let mut subgraphs = self.corpus.subgraphs.iter();
+        let subgraph = subgraphs.find(|known| known.name() == request.name);
+        let subgraph = subgraph.expect("the supergraph names its subgraphs");
+        self.asked.set(self.asked.get() + 1);
+        // Each another time, so that answers come in all orders.
+        let mut polls = self.asked.get() * 7 % 5;
+        std::future::poll_fn(|task| {
+            task.waker().wake_by_ref();
+            polls = polls.saturating_sub(1);
+            if polls == 0 {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+        let answer = subgraph.answer(&self.world, &request.body);
+        SubgraphAnswer::from_body(answer.to_json())
+    }
+}
+
+/// Nothing here waits for anything outside, so polling again is enough.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    for _ in 0..100_000 {
+        let mut task = Context::from_waker(Waker::noop());
+        if let Poll::Ready(output) = future.as_mut().poll(&mut task) {
+            return output;
+        }
+    }
+    panic!("the execution does not come to an end");
+}
+
+/// What came of a query, in one piece and in parts.
+struct Outcome {
+    whole: Value,
+    parts: Vec<Value>,
+    fetches: [usize; 2],
+}
+
+/// Nothing when the query is refused, or nothing of it deferred.
+fn ask(gateway: &Operations, corpus: &Corpus, case: &Case, format: PartsFormat) -> Option<Outcome> {
+    let overrides = Overrides::default();
+    let asked = Asked {
+        query: &case.query,
+        operation_name: case.operation.as_deref(),
+        overrides: &overrides,
+        grants: None,
+    };
+    let effort = Effort::full(Duration::from_secs(5), Stop::default());
+    let prepared = gateway.make(&asked, &effort).ok()?;
+    let variables = Value::Object(case.variables.clone()).to_string();
+    let variables = prepared.coerce(Some(variables.as_bytes())).ok()?;
+    if !prepared.defers(&variables) {
+        return None;
+    }
+    let servers = || Servers {
+        corpus,
+        world: corpus.world().unwrap(),
+        asked: Cell::new(0),
+    };
+    let (alone, apart) = (servers(), servers());
+    let policies = ErrorPolicies::new(gateway.supergraph(), |_| ErrorPolicy::Include);
+    let executed = now(prepared.execute(&variables, &alone, &policies));
+    let pieces = RefCell::new(Vec::new());
+    now(
+        prepared.execute_in_parts(&variables, &apart, (&policies, format), |piece| {
+            let read = serde_json::from_slice(&piece.body);
+            let text = String::from_utf8_lossy(&piece.body).into_owned();
+            let read: Value = read.unwrap_or_else(|error| panic!("{error}: {text}"));
+            pieces.borrow_mut().push(read);
+        }),
+    );
+    Some(Outcome {
+        whole: serde_json::from_slice(executed.body()).unwrap(),
+        parts: pieces.into_inner(),
+        fetches: [alone.asked.get(), apart.asked.get()],
+    })
+}
+
+/// A client that puts parts together, and complains about what it cannot place.
+#[derive(Default)]
+struct Client {
+    data: Value,
+    has_errors: bool,
+    pending: Vec<(String, Vec<Value>)>,
+    /// Whether a leaf may come a second time.
+    is_lenient: bool,
+}
+
+impl Client {
+    fn put_together(parts: &[Value], format: PartsFormat) -> Result<Self, String> {
+        let mut client = Client {
+            is_lenient: format == PartsFormat::Path,
+            ..Client::default()
+        };
+        let mut has_next = true;
+        for (index, part) in parts.iter().enumerate() {
+            if !has_next {
+                return Err("a part behind the last one".to_owned());
+            }
+            if index == 0 {
+                client.data = part["data"].clone();
+                has_next = part.get("hasNext").is_some_and(|it| *it == true);
+            } else {
+                has_next = part["hasNext"].as_bool().ok_or("a part without hasNext")?;
+            }
+            client.has_errors |= part.get("errors").is_some();
+            client.take(part, index == 0)?;
+        }
+        if has_next || !client.pending.is_empty() {
+            return Err(format!("not ended; pending {:?}", client.pending));
+        }
+        Ok(client)
+    }
+
+    fn take(&mut self, part: &Value, is_first: bool) -> Result<(), String> {
+        let list = |name: &str| part[name].as_array().cloned().unwrap_or_default();
+        for pending in list("pending") {
+            let id = pending["id"].as_str().ok_or("pending without an id")?;
+            let path = pending["path"].as_array().ok_or("pending without a path")?;
+            if is_first && !at(&mut self.data, path).is_some_and(|it| it.is_object()) {
+                return Err(format!("nothing at {path:?}"));
+            }
+            self.pending.push((id.to_owned(), path.clone()));
+        }
+        for one in list("incremental") {
+            self.has_errors |= one.get("errors").is_some();
+            let mut path = match one["path"].as_array() {
+                Some(path) => path.clone(),
+                None => {
+                    let mut pending = self.pending.iter();
+                    let found = pending.find(|(id, _)| Some(id.as_str()) == one["id"].as_str());
+                    found.ok_or("an id that is not pending")?.1.clone()
+                }
+            };
+            path.extend(one["subPath"].as_array().into_iter().flatten().cloned());
+            let place = at(&mut self.data, &path).ok_or(format!("no place {path:?}"))?;
+            if one["data"].is_null() {
+                continue;
+            }
+            if !place.is_object() {
+                return Err(format!("{path:?} is {place}"));
+            }
+            merge(place, &one["data"], self.is_lenient)?;
+        }
+        for completed in list("completed") {
+            self.has_errors |= completed.get("errors").is_some();
+            let before = self.pending.len();
+            self.pending
+                .retain(|(id, _)| Some(id.as_str()) != completed["id"].as_str());
+            if self.pending.len() + 1 != before {
+                return Err("completed what was not pending".to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn at<'v>(mut value: &'v mut Value, path: &[Value]) -> Option<&'v mut Value> {
+    for step in path {
+        value = match step {
+            Value::String(key) => value.get_mut(key)?,
+            index => value.get_mut(usize::try_from(index.as_u64()?).ok()?)?,
+        };
+    }
+    Some(value)
+}
+
+fn merge(into: &mut Value, from: &Value, is_lenient: bool) -> Result<(), String> {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                match into.get_mut(key) {
+                    None => drop(into.insert(key.clone(), value.clone())),
+                    Some(_) if !is_lenient => return Err(format!("`{key}` comes twice")),
+                    Some(known) => merge(known, value, is_lenient)?,
+                }
+            }
+            Ok(())
+        }
+        (Value::Array(into), Value::Array(from)) if into.len() == from.len() => {
+            let mut both = into.iter_mut().zip(from);
+            both.try_for_each(|(into, from)| merge(into, from, is_lenient))
+        }
+        (into, from) if into == from => Ok(()),
+        (into, from) => Err(format!("{from} in place of {into}")),
+    }
+}
+
+/// What is wrong with an outcome; empty when all is well.
+fn complaints(outcome: &Outcome, format: PartsFormat) -> String {
+    let client = match Client::put_together(&outcome.parts, format) {
+        Ok(client) => client,
+        Err(complaint) => return complaint,
+    };
+    let has_errors = outcome.whole.get("errors").is_some();
+    // What is null because of an error reaches less far in parts.
+    if !has_errors && client.has_errors {
+        return "errors in parts alone".to_owned();
+    }
+    if !has_errors && client.data != outcome.whole["data"] {
+        return format!("wanted {}\n  found  {}", outcome.whole["data"], client.data);
+    }
+    if outcome.fetches[1] > outcome.fetches[0] {
+        return format!("fetches {:?}", outcome.fetches);
+    }
+    String::new()
+}
+
+#[test]
+fn parts_put_together_are_the_answer_in_one_piece() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let corpora = Corpus::read_all(&folder).unwrap_or_else(|error| panic!("{error}"));
+    let mut wrong = String::new();
+    let (mut divided, mut failed, mut parts) = (0, 0, 0);
+    for corpus in &corpora {
+        let supergraph = Supergraph::parse(&corpus.sdl);
+        let supergraph = supergraph.unwrap_or_else(|error| panic!("{}: {error}", corpus.name));
+        let gateway = Operations::new(Arc::new(supergraph), OperationOptions::default());
+        let world = corpus.world().unwrap();
+        let mut inventor = Inventor::new(corpus.api(), &world, 3).deferring();
+        let invented: Vec<Case> = (0..INVENTED).map(|_| inventor.query()).collect();
+        let mut shortest: Option<(usize, String)> = None;
+        for case in corpus.cases.iter().chain(&invented) {
+            for format in [PartsFormat::Path, PartsFormat::Pending] {
+                let Some(outcome) = ask(&gateway, corpus, case, format) else {
+                    continue;
+                };
+                divided += 1;
+                parts += outcome.parts.len();
+                let complaint = complaints(&outcome, format);
+                if complaint.is_empty() {
+                    continue;
+                }
+                failed += 1;
+                let length = case.query.len();
+                if shortest.as_ref().is_none_or(|(known, _)| length < *known) {
+                    let mut text = format!("{} {format:?}: {complaint}\n", corpus.name);
+                    let variables = Value::Object(case.variables.clone());
+                    writeln!(text, "  {} {variables}", case.query).unwrap();
+                    for part in &outcome.parts {
+                        writeln!(text, "  part {part}").unwrap();
+                    }
+                    shortest = Some((length, text));
+                }
+            }
+        }
+        if let Some((_, text)) = shortest {
+            wrong.push_str(&text);
+        }
+    }
+    println!("{divided} answers in {parts} parts, {failed} failed");
+    assert!(wrong.is_empty(), "{failed} of {divided} failed\n{wrong}");
+    // So that this does not become a test of nothing.
+    assert!(
+        divided > 200 && parts > 2 * divided,
+        "{divided} answers in {parts} parts"
+    );
+}

@@ -1,0 +1,280 @@
+//! Which requests to subgraphs a deferred fragment waits for, and which the first part.
+//!
+//! The plan stays the one that answers the operation in one piece: the same requests, sent once. What
+//! a part needs of them is found by the proof: a request that can be left out, so that what remains
+//! still answers the operation as far as the part and those before it go, is not waited for.
+
+use std::collections::HashMap;
+
+use graphql_tools::parser::query::OperationDefinition;
+use hive_router_query_planner::ast::document::Document;
+use hive_router_query_planner::ast::normalization::normalize_operation;
+
+use crate::defer::{Groups, restricted};
+use crate::limits::QueryDocument;
+use crate::plan::{Plan, Step};
+use crate::planning::drop_own_fields;
+use crate::proof::Claim;
+use crate::supergraph::Supergraph;
+
+/// Trials of a plan for one operation, each some ten microseconds; beyond them it is answered in one
+/// piece.
+const TRIALS_MAX: usize = 600;
+
+/// How an operation is carried out in parts.
+#[derive(Debug)]
+pub(crate) struct Deferral {
+    /// The requests that the first part needs.
+    pub(crate) first: Option<Step>,
+    /// The others.
+    pub(crate) rest: Step,
+    /// Of each request among the others, those of the first part that come before it.
+    pub(crate) after: HashMap<usize, Vec<usize>>,
+    /// The requests among the others that each group needs, those of the groups around it included;
+    /// by number, without group 0. Empty for a group whose data comes with that of the group around
+    /// it.
+    pub(crate) needs: Vec<Vec<usize>>,
+}
+
+impl Deferral {
+    /// Bytes that it takes, roughly.
+    pub(crate) fn weight(&self) -> usize {
+        let needs = self.needs.iter().map(|it| 32 + 8 * it.len());
+        let after = self.after.values().map(|it| 64 + 8 * it.len());
+        size_of::<Self>() + needs.sum::<usize>() + after.sum::<usize>()
+    }
+
+    /// Whether a group's data comes no earlier than that of the group around it, and no later.
+    pub(crate) fn is_idle(&self, groups: &Groups, group: usize) -> bool {
+        let needs = |number: usize| number.checked_sub(1).map(|index| &self.needs[index]);
+        let own = needs(group).map_or(0, Vec::len);
+        own == needs(groups.get(group).parent).map_or(0, Vec::len)
+    }
+}
+
+/// What a deferral is made of.
+pub(crate) struct Deferring<'a> {
+    pub(crate) supergraph: &'a Supergraph,
+    pub(crate) document: &'a QueryDocument,
+    pub(crate) operation: &'a OperationDefinition<'static, String>,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) groups: &'a Groups,
+}
+
+impl Deferring<'_> {
+    /// How a plan is carried out in parts; nothing where there is nothing to wait for.
+    pub(crate) fn divide(
+        &self,
+        plan: &mut Plan,
+        documents: &[Document],
+        claim: &Claim<'_>,
+    ) -> Option<Deferral> {
+        let root = plan.root.take()?;
+        let deferral = self.divided(&root, (plan, documents), claim);
+        plan.root = Some(root);
+        deferral
+    }
+
+    fn divided(
+        &self,
+        root: &Step,
+        (plan, documents): (&mut Plan, &[Document]),
+        claim: &Claim<'_>,
+    ) -> Option<Deferral> {
+        let mut trials = Trials {
+            plan,
+            documents,
+            left: TRIALS_MAX,
+        };
+        let all: Vec<usize> = (0..trials.plan.fetches.len()).collect();
+        let first = self.needed(&mut trials, (root, claim), (&all, &[]), &|group| group == 0)?;
+        let others: Vec<usize> = all
+            .iter()
+            .copied()
+            .filter(|it| !first.contains(it))
+            .collect();
+        if others.is_empty() {
+            return None;
+        }
+        let mut needs: Vec<Vec<usize>> = Vec::new();
+        for group in self.groups.numbers() {
+            let parent = self.groups.get(group).parent;
+            let around = parent.checked_sub(1).map(|index| needs[index].clone());
+            let known = [first.clone(), around.unwrap_or_default()].concat();
+            let keeps = |number: usize| number == 0 || self.groups.is_within(group, number);
+            let own = self.needed(&mut trials, (root, claim), (&others, &known), &keeps)?;
+            needs.push(own.into_iter().filter(|it| !first.contains(it)).collect());
+        }
+        let deferral = Deferral {
+            first: with(root, &|fetch| first.contains(&fetch)),
+            rest: with(root, &|fetch| !first.contains(&fetch))?,
+            after: after(root, &first),
+            needs,
+        };
+        // Requests of both may now come to their ends in another order than in one piece.
+        let both = [deferral.first.as_ref(), Some(&deferral.rest)];
+        let side_by_side = both.into_iter().flatten().map(copy).collect();
+        let replaced = trials.replaced(Step::Parallel(side_by_side), claim)?;
+        let mut fetches = trials.plan.fetches.iter();
+        let nothing_is_replaced =
+            fetches.all(|it| it.replaced.is_empty()) && replaced.iter().all(Vec::is_empty);
+        let defers = self
+            .groups
+            .numbers()
+            .any(|it| !deferral.is_idle(self.groups, it));
+        (nothing_is_replaced && defers).then_some(deferral)
+    }
+
+    /// The requests without which the operation is not answered as far as these groups go: of
+    /// `open` and `known`, which are known to be needed.
+    fn needed(
+        &self,
+        trials: &mut Trials<'_>,
+        (root, claim): (&Step, &Claim<'_>),
+        (open, known): (&[usize], &[usize]),
+        keeps: &dyn Fn(usize) -> bool,
+    ) -> Option<Vec<usize>> {
+        let asked = (self.document, self.operation);
+        let from = (claim.schema, claim.root_type);
+        let document = restricted(from, asked, self.groups, keeps);
+        let state = &self.supergraph.planner.supergraph;
+        let mut normalized = normalize_operation(state, &document, self.name).ok()?;
+        drop_own_fields(&mut normalized.operation.selection_set);
+        let claim = Claim {
+            asked: &normalized.operation.selection_set,
+            ..*claim
+        };
+        let mut needed: Vec<usize> = open.to_vec();
+        needed.extend(known.iter().filter(|it| !open.contains(it)));
+        needed.sort_unstable();
+        // From the last: what only others need is found when those are gone.
+        for fetch in open.iter().rev().filter(|it| !known.contains(it)) {
+            let without: Vec<usize> = needed.iter().copied().filter(|it| it != fetch).collect();
+            if trials.answers(root, &without, &claim)? {
+                needed = without;
+            }
+        }
+        // All together must do; that they do not is a doubt about the proof itself.
+        trials.answers(root, &needed, &claim)?.then_some(needed)
+    }
+}
+
+struct Trials<'a> {
+    plan: &'a mut Plan,
+    documents: &'a [Document],
+    left: usize,
+}
+
+impl Trials<'_> {
+    /// Whether these requests answer; nothing when that cannot be said for sure.
+    fn answers(&mut self, root: &Step, kept: &[usize], claim: &Claim<'_>) -> Option<bool> {
+        let step = with(root, &|fetch| kept.contains(&fetch));
+        self.left = self.left.checked_sub(1)?;
+        self.plan.root = step;
+        let held = claim.holds_wholly(self.plan, self.documents);
+        self.plan.root = None;
+        match held {
+            Ok(Some(_)) => Some(true),
+            // It was believed.
+            Ok(None) => None,
+            Err(_) => claim.work.go_on().ok().map(|()| false),
+        }
+    }
+
+    fn replaced(&mut self, step: Step, claim: &Claim<'_>) -> Option<Vec<Vec<Vec<u8>>>> {
+        self.plan.root = Some(step);
+        let held = claim.holds_wholly(self.plan, self.documents);
+        self.plan.root = None;
+        held.ok().flatten()
+    }
+}
+
+fn copy(step: &Step) -> Step {
+    with(step, &|_| true).expect("every step has a request")
+}
+
+/// A step with some of its requests; nothing without any.
+fn with(step: &Step, keeps: &dyn Fn(usize) -> bool) -> Option<Step> {
+    let all = |steps: &[Step]| -> Vec<Step> {
+        steps.iter().filter_map(|step| with(step, keeps)).collect()
+    };
+    let only = |mut steps: Vec<Step>, several: fn(Vec<Step>) -> Step| match steps.len() {
+        0 => None,
+        1 => steps.pop(),
+        _ => Some(several(steps)),
+    };
+    match step {
+        Step::Fetch(index) => keeps(*index).then_some(Step::Fetch(*index)),
+        Step::Sequence(steps) => only(all(steps), Step::Sequence),
+        Step::Parallel(steps) => only(all(steps), Step::Parallel),
+        Step::Condition {
+            variable,
+            if_true,
+            if_false,
+        } => {
+            let clause = |clause: &Option<Box<Step>>| {
+                let clause = clause.as_ref().and_then(|step| with(step, keeps));
+                clause.map(Box::new)
+            };
+            let (if_true, if_false) = (clause(if_true), clause(if_false));
+            (if_true.is_some() || if_false.is_some()).then_some(Step::Condition {
+                variable: *variable,
+                if_true,
+                if_false,
+            })
+        }
+    }
+}
+
+/// The requests of a step.
+pub(crate) fn fetches(step: &Step, out: &mut Vec<usize>) {
+    match step {
+        Step::Fetch(index) => out.push(*index),
+        Step::Sequence(steps) | Step::Parallel(steps) => {
+            steps.iter().for_each(|step| fetches(step, out));
+        }
+        Step::Condition {
+            if_true, if_false, ..
+        } => {
+            let clauses = [if_true, if_false].into_iter().flatten();
+            clauses.for_each(|step| fetches(step, out));
+        }
+    }
+}
+
+/// Of each request beside those of the first part, which of the first part's come before it.
+fn after(root: &Step, first: &[usize]) -> HashMap<usize, Vec<usize>> {
+    fn walk(
+        step: &Step,
+        before: &mut Vec<usize>,
+        first: &[usize],
+        out: &mut HashMap<usize, Vec<usize>>,
+    ) {
+        match step {
+            Step::Fetch(index) if first.contains(index) => {}
+            Step::Fetch(index) => drop(out.insert(*index, before.clone())),
+            Step::Sequence(steps) => {
+                let length = before.len();
+                for step in steps {
+                    walk(step, before, first, out);
+                    let mut done = Vec::new();
+                    fetches(step, &mut done);
+                    before.extend(done.into_iter().filter(|it| first.contains(it)));
+                }
+                before.truncate(length);
+            }
+            Step::Parallel(steps) => {
+                steps.iter().for_each(|step| walk(step, before, first, out));
+            }
+            Step::Condition {
+                if_true, if_false, ..
+            } => {
+                let clauses = [if_true, if_false].into_iter().flatten();
+                clauses.for_each(|step| walk(step, before, first, out));
+            }
+        }
+    }
+    let mut out = HashMap::new();
+    walk(root, &mut Vec::new(), first, &mut out);
+    out
+}

@@ -1,0 +1,485 @@
+//! Composes the parts of an answer, one after the other, as their data comes.
+
+use std::cell::Cell;
+use std::mem::take;
+
+use bytes::Bytes;
+
+use super::gate::Gate;
+use super::groups::{Bits, Delivery, bit};
+use super::new_fields::{NewFields, Target};
+use super::text::{self, Instance};
+use super::{Open, PartsFormat, Piece};
+use crate::bounds::Excess;
+use crate::deferral::fetches;
+use crate::error::{GraphqlError, PathSegment};
+use crate::execute::{State, explains};
+use crate::fetch::Fetch;
+use crate::policy::ErrorPolicies;
+use crate::prepared::Prepared;
+use crate::response::{Place, Places, Progress, Room, Writer};
+use crate::variables::Variables;
+
+/// Places at which fragments of one request are deferred. Where there would be more, a fragment comes
+/// with what is around it.
+const PLACES_MAX: usize = 2_000;
+
+/// What the paths of those places may take, and in each part those of the objects that are written
+/// apart.
+const PATH_BYTES_MAX: usize = 1 << 20;
+
+pub(super) struct Composer<'a> {
+    prepared: &'a Prepared,
+    variables: &'a Variables,
+    policies: &'a ErrorPolicies,
+    format: PartsFormat,
+    delivery: Delivery<'a>,
+    /// The parts that were given.
+    sent: Bits,
+    /// The members of each of them.
+    sent_members: Vec<(usize, Vec<bool>)>,
+    /// Where parts to come belong, with their ids.
+    places: Vec<(usize, Place)>,
+    next_id: usize,
+    left: Cell<Left>,
+    /// Paths of errors that were told.
+    told: Vec<Vec<PathSegment>>,
+}
+
+/// What all parts to come may take together.
+#[derive(Clone, Copy)]
+struct Left {
+    /// Of data.
+    bytes: usize,
+    room: Room,
+}
+
+/// What was written of one object.
+#[derive(Default)]
+struct Written {
+    text: Vec<u8>,
+    errors: Vec<GraphqlError>,
+    left_out: usize,
+    is_too_large: bool,
+    found: Found,
+}
+
+/// Where fragments are deferred in what was written.
+#[derive(Default)]
+struct Found {
+    places: Vec<Place>,
+    /// Groups of which there were too many places.
+    crowded: Vec<usize>,
+}
+
+/// Parts that are given together.
+#[derive(Default)]
+struct Batch {
+    instances: Vec<Instance>,
+    /// Places that it announces, with their ids.
+    announced: Vec<(usize, Place)>,
+    is_cut: bool,
+}
+
+impl<'a> Composer<'a> {
+    pub(super) fn new(
+        (prepared, variables): (&'a Prepared, &'a Variables),
+        (policies, format): (&'a ErrorPolicies, PartsFormat),
+        delivery: Delivery<'a>,
+    ) -> Self {
+        Composer {
+            prepared,
+            variables,
+            policies,
+            format,
+            delivery,
+            sent: 0,
+            sent_members: Vec::new(),
+            places: Vec::new(),
+            next_id: 0,
+            left: Cell::new(Left {
+                bytes: prepared.bounds.response_bytes,
+                room: Room {
+                    places: PLACES_MAX,
+                    path_bytes: PATH_BYTES_MAX,
+                },
+            }),
+            told: Vec::new(),
+        }
+    }
+
+    /// Whether there is something to compose.
+    pub(super) fn is_ready(&self, gate: &Gate) -> bool {
+        if self.sent == 0 {
+            return self.has_data(0, gate);
+        }
+        self.delivery.parts().any(|part| self.is_due(part, gate))
+    }
+
+    /// Whether a part behind the first can be written.
+    fn is_due(&self, part: usize, gate: &Gate) -> bool {
+        let is_announced = self.sent & bit(self.delivery.around(part)) != 0;
+        self.sent & bit(part) == 0 && is_announced && self.has_data(part, gate)
+    }
+
+    fn has_data(&self, part: usize, gate: &Gate) -> bool {
+        self.requests(part).iter().all(|it| gate.has_passed(&[*it]))
+    }
+
+    fn requests(&self, part: usize) -> Vec<usize> {
+        let mut all = Vec::new();
+        if part == 0
+            && let Some(step) = self.delivery.first()
+        {
+            fetches(step, &mut all);
+        }
+        self.delivery.needs(part).for_each(|it| all.extend(it));
+        all
+    }
+
+    /// The next part, if its data is there.
+    pub(super) async fn compose<F: Fetch>(
+        &mut self,
+        state: &mut State,
+        gate: &Gate,
+        fetch: &F,
+    ) -> Option<Piece> {
+        if self.sent == 0 {
+            return self.first(state, gate, fetch).await;
+        }
+        let mut batch = Batch::default();
+        let mut written = Vec::new();
+        // In this order a fragment within another one may come with it.
+        for part in self.delivery.parts().collect::<Vec<_>>() {
+            if self.is_due(part, gate) && self.part(part, state, &mut batch, fetch).await {
+                written.extend(self.requests(part));
+            }
+        }
+        if batch.instances.is_empty() {
+            return None;
+        }
+        batch.is_cut |= !state.excesses.is_empty();
+        let has_next = !self.places.is_empty();
+        // Behind the last part there is no place for an error any more.
+        let errors = self.errors_of(state, |it| !has_next || written.contains(&it));
+        self.assign(errors, &mut batch.instances);
+        let error_count = batch.instances.iter().map(|it| it.errors.len()).sum();
+        let body = match self.format {
+            PartsFormat::Path => text::by_path(&batch.instances, has_next),
+            PartsFormat::Pending => {
+                let announced = self.announced(&batch.announced);
+                text::by_id(&batch.instances, &announced, has_next)
+            }
+        };
+        Some(Piece {
+            body: body.into(),
+            error_count,
+            is_cut: batch.is_cut,
+            has_next,
+            open: self.open(),
+            whole: None,
+        })
+    }
+
+    async fn first<F: Fetch>(
+        &mut self,
+        state: &mut State,
+        gate: &Gate,
+        fetch: &F,
+    ) -> Option<Piece> {
+        let root = Place {
+            group: 0,
+            members: self.prepared.checked.projection.root,
+            object: state.root,
+            path: Vec::new(),
+        };
+        let left = self.left.get();
+        let mut written = loop {
+            if !self.has_data(0, gate) {
+                return None;
+            }
+            // As in one piece: null only if no other fetch of root fields brought data.
+            if state.root_is_null && !state.root_has_data {
+                break Written {
+                    text: b"null".to_vec(),
+                    ..Written::default()
+                };
+            }
+            let members = self.delivery.members(0, 0);
+            let places = self.delivery.anchors(0);
+            let written = self
+                .write(state, &root, (&members, Some(places)), fetch)
+                .await;
+            if written.found.crowded.is_empty() {
+                break written;
+            }
+            self.left.set(left);
+            let crowded = written.found.crowded.iter();
+            crowded.for_each(|it| self.delivery.join(*it));
+        };
+        if written.is_too_large {
+            let most = self.prepared.bounds.response_bytes;
+            state.excesses.push(Excess::Response(most).error());
+            written.text = b"null".to_vec();
+            written.found.places.clear();
+        }
+        self.announce(take(&mut written.found.places));
+        self.keep(0, self.delivery.members(0, 0));
+        state.left_out += written.left_out;
+        let has_next = !self.places.is_empty();
+        let is_cut = !state.excesses.is_empty();
+        let requests = self.requests(0);
+        let mut errors = self.prepared.unauthorized.in_errors().to_vec();
+        errors.extend(self.errors_of(state, |it| !has_next || requests.contains(&it)));
+        errors.extend(self.unexplained(take(&mut written.errors)));
+        let pending = match self.format {
+            PartsFormat::Path => None,
+            PartsFormat::Pending => Some(self.announced(&self.places)),
+        };
+        let mut extensions = Vec::new();
+        self.prepared.unauthorized.write_extensions(&mut extensions);
+        let whole = (written.text.as_slice(), errors.as_slice(), &*extensions);
+        let body = text::first(whole, has_next.then_some(pending.as_deref()));
+        Some(Piece {
+            body: Bytes::from(body),
+            error_count: errors.len(),
+            is_cut,
+            has_next,
+            open: self.open(),
+            whole: None,
+        })
+    }
+
+    /// Writes a part for all its places; false when it has to wait for more data.
+    async fn part<F: Fetch>(
+        &mut self,
+        part: usize,
+        state: &mut State,
+        batch: &mut Batch,
+        fetch: &F,
+    ) -> bool {
+        let (own, others) = take(&mut self.places)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(_, place)| place.group == part);
+        self.places = others;
+        let before = self.left.get();
+        let apart = PATH_BYTES_MAX / own.len().max(1);
+        let (mut instances, mut places, mut left_out) = (Vec::new(), Vec::new(), 0);
+        for (id, place) in &own {
+            let mut instance = Instance::new(*id, place, self.delivery.label(part));
+            let (targets, found) = self.targets(part, place, state, apart);
+            let at = (part, &mut instance);
+            let written = self.instance(at, targets, state, fetch).await;
+            let crowded = [found.crowded, written.found.crowded].concat();
+            if !crowded.is_empty() {
+                crowded.into_iter().for_each(|it| self.delivery.join(it));
+                self.places.extend(own);
+                self.left.set(before);
+                return false;
+            }
+            left_out += written.left_out;
+            batch.is_cut |= instance.is_too_large;
+            if !instance.is_null {
+                places.extend(found.places);
+                places.extend(written.found.places);
+            }
+            instances.push(instance);
+        }
+        state.left_out += left_out;
+        batch.instances.extend(instances);
+        batch.announced.extend(self.announce(places));
+        let sent = match self.format {
+            PartsFormat::Path => 0,
+            PartsFormat::Pending => self.sent,
+        };
+        self.keep(part, self.delivery.members(part, sent));
+        true
+    }
+
+    /// What is written of a part at one place: objects, and which members of them; with deferred
+    /// fragments that lie on the way to them.
+    fn targets(
+        &self,
+        part: usize,
+        place: &Place,
+        state: &State,
+        path_bytes: usize,
+    ) -> ((Vec<Target>, Vec<bool>), Found) {
+        let whole = (vec![Target::of(place)], self.delivery.members(part, 0));
+        if self.format == PartsFormat::Path {
+            return (whole, Found::default());
+        }
+        let new = self.delivery.members(part, self.sent);
+        let fields = NewFields {
+            checked: &self.prepared.checked,
+            store: &state.store,
+            delivery: &self.delivery,
+            part,
+            sent: self.sent,
+            sent_members: &self.sent_members,
+            new: &new,
+        };
+        let left = self.left.get();
+        let mut places = Places::new(self.delivery.anchors(part), left.room);
+        match fields.find(place, &mut places, path_bytes) {
+            Some(targets) => ((targets, new), self.found(places)),
+            // Sent again rather than in thousands of pieces.
+            None => (whole, Found::default()),
+        }
+    }
+
+    /// Writes a part at one place.
+    async fn instance<F: Fetch>(
+        &self,
+        (part, instance): (usize, &mut Instance),
+        (targets, members): (Vec<Target>, Vec<bool>),
+        state: &State,
+        fetch: &F,
+    ) -> Written {
+        let mut all = Written::default();
+        for target in targets {
+            let at = Place {
+                group: part,
+                members: target.members,
+                object: target.object,
+                path: [instance.path.as_slice(), &target.below].concat(),
+            };
+            let anchors = Some(self.delivery.anchors(part));
+            let written = self.write(state, &at, (&members, anchors), fetch).await;
+            instance.errors.extend(written.errors);
+            instance.is_too_large |= written.is_too_large;
+            instance.is_null |= written.text == b"null" || written.is_too_large;
+            instance.entries.push((target.below, written.text));
+            all.left_out += written.left_out;
+            all.found.places.extend(written.found.places);
+            all.found.crowded.extend(written.found.crowded);
+        }
+        if instance.is_too_large {
+            let most = self.prepared.bounds.response_bytes;
+            instance.errors = vec![Excess::Response(most).error()];
+        }
+        if instance.is_null {
+            instance.entries.clear();
+        }
+        all
+    }
+
+    /// Writes the members of one object.
+    async fn write<F: Fetch>(
+        &self,
+        state: &State,
+        at: &Place,
+        (members, anchors): (&[bool], Option<Vec<Option<usize>>>),
+        fetch: &F,
+    ) -> Written {
+        let place = (&state.store, members);
+        let checked = &self.prepared.checked;
+        let left = self.left.get();
+        let mut writer = Writer::new(checked, self.variables, place, Vec::new(), left.bytes);
+        writer.places = anchors.map(|wanted| Places::new(wanted, left.room));
+        writer.stand_at(&at.path);
+        let mut progress = writer.object_with(at.members, at.object);
+        while progress == Progress::Paused {
+            fetch.give_way().await;
+            progress = writer.object_with(at.members, at.object);
+        }
+        let is_too_large = progress == Progress::TooLarge || writer.out.len() > left.bytes;
+        if !is_too_large {
+            let bytes = left.bytes - writer.out.len();
+            self.left.set(Left { bytes, ..left });
+        }
+        let places = writer.places.take();
+        Written {
+            is_too_large,
+            text: writer.out,
+            errors: writer.errors,
+            left_out: writer.left_out,
+            found: places.map(|it| self.found(it)).unwrap_or_default(),
+        }
+    }
+
+    /// Takes what was found, and the room that it needs.
+    fn found(&self, mut places: Places) -> Found {
+        let crowded = take(&mut places.crowded);
+        let (places, room) = places.into_found();
+        let left = self.left.get();
+        self.left.set(Left { room, ..left });
+        Found { places, crowded }
+    }
+
+    fn open(&self) -> Open {
+        let places = self.places.iter().map(|(id, place)| {
+            let label = self.delivery.label(place.group);
+            Instance::new(*id, place, label)
+        });
+        Open(places.collect())
+    }
+
+    fn keep(&mut self, part: usize, members: Vec<bool>) {
+        self.sent |= bit(part);
+        self.sent_members.push((part, members));
+    }
+
+    /// Gives places their ids, and gives back which.
+    fn announce(&mut self, places: Vec<Place>) -> Vec<(usize, Place)> {
+        let ids = self.next_id..;
+        self.next_id += places.len();
+        let numbered: Vec<(usize, Place)> = ids.zip(places).collect();
+        self.places.extend(numbered.iter().cloned());
+        numbered
+    }
+
+    /// Of places, what a client is told: those that are sent in the same part are told, too.
+    fn announced(&self, places: &[(usize, Place)]) -> Vec<u8> {
+        let places = places.iter();
+        let places = places.map(|(id, place)| (*id, place, self.delivery.label(place.group)));
+        text::pending(places)
+    }
+
+    /// Errors of requests, as they may be told.
+    fn errors_of(
+        &mut self,
+        state: &mut State,
+        is_told: impl Fn(usize) -> bool,
+    ) -> Vec<GraphqlError> {
+        let (told, kept) = take(&mut state.errors)
+            .into_iter()
+            .partition(|(fetch, _)| is_told(*fetch));
+        state.errors = kept;
+        let mut errors = self.prepared.permitted(told, self.policies);
+        errors.append(&mut state.excesses);
+        errors.extend(state.left_out_error());
+        let paths = errors.iter().map(|it| it.path.clone());
+        self.told.extend(paths);
+        errors
+    }
+
+    /// Violations of the schema that no error has told of.
+    fn unexplained(&mut self, mut violations: Vec<GraphqlError>) -> Vec<GraphqlError> {
+        let told = &self.told;
+        violations.retain(|violation| !told.iter().any(|path| explains(path, violation)));
+        let paths = violations.iter().map(|it| it.path.clone());
+        self.told.extend(paths);
+        violations
+    }
+
+    /// Puts errors of requests where their paths lead, before what was found wrong there.
+    fn assign(&mut self, errors: Vec<GraphqlError>, instances: &mut [Instance]) {
+        for instance in instances.iter_mut() {
+            if !instance.is_too_large {
+                let violations = take(&mut instance.errors);
+                instance.errors = self.unexplained(violations);
+            }
+        }
+        let mut assigned: Vec<Vec<GraphqlError>> = vec![Vec::new(); instances.len()];
+        for error in errors {
+            let leads = |it: &Instance| it.path.len() <= error.path.len() && it.holds(&error.path);
+            let index = instances.iter().position(leads).unwrap_or(0);
+            assigned[index].push(error);
+        }
+        for (instance, mut own) in instances.iter_mut().zip(assigned) {
+            own.append(&mut instance.errors);
+            instance.errors = own;
+        }
+    }
+}

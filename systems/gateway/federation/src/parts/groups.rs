@@ -1,0 +1,139 @@
+//! What is delivered in which part, for one request.
+
+use crate::checked::Checked;
+use crate::deferral::Deferral;
+use crate::projection::Member;
+use crate::response::holds;
+use crate::variables::Variables;
+
+/// Groups as bits: there are fewer than 64, group 0 included.
+pub(super) type Bits = u64;
+
+pub(super) const fn bit(group: usize) -> Bits {
+    1 << group
+}
+
+/// Which groups are parts of their own, and what belongs to them.
+pub(super) struct Delivery<'a> {
+    checked: &'a Checked,
+    variables: &'a Variables,
+    deferral: &'a Deferral,
+    /// For each group the one that it is delivered with.
+    with: Vec<usize>,
+    /// For each presence the groups that deliver it.
+    presences: Vec<Bits>,
+}
+
+impl<'a> Delivery<'a> {
+    pub(super) fn new(
+        checked: &'a Checked,
+        variables: &'a Variables,
+        deferral: &'a Deferral,
+    ) -> Self {
+        let groups = &checked.projection.groups;
+        let mut with = vec![0];
+        for number in groups.numbers() {
+            let group = groups.get(number);
+            let is_wanted = group
+                .condition
+                .is_none_or(|variable| checked.truth(variable, variables));
+            let own = is_wanted && !deferral.is_idle(groups, number);
+            with.push(if own { number } else { with[group.parent] });
+        }
+        let mut delivery = Delivery {
+            checked,
+            variables,
+            deferral,
+            with,
+            presences: Vec::new(),
+        };
+        delivery.find_presences();
+        delivery
+    }
+
+    fn find_presences(&mut self) {
+        let (checked, variables, with) = (self.checked, self.variables, &self.with);
+        let presences = checked.projection.presences.iter().map(|clauses| {
+            let holding = clauses.iter().filter(|it| holds(checked, variables, it));
+            holding.fold(0, |bits, clause| bits | bit(with[clause.group]))
+        });
+        self.presences = presences.collect();
+    }
+
+    /// Whether any group is a part of its own.
+    pub(super) fn is_divided(&self) -> bool {
+        self.with.iter().any(|it| *it != 0)
+    }
+
+    /// Delivers a group with the one around it after all.
+    pub(super) fn join(&mut self, group: usize) {
+        let around = self.with[self.checked.projection.groups.get(group).parent];
+        for with in &mut self.with {
+            if *with == group {
+                *with = around;
+            }
+        }
+        self.find_presences();
+    }
+
+    /// The groups that are parts of their own, but the first; those around others come first.
+    pub(super) fn parts(&self) -> impl Iterator<Item = usize> {
+        let own = self.with.iter().enumerate().skip(1);
+        own.filter_map(|(number, with)| (number == *with).then_some(number))
+    }
+
+    /// The part in which the places of a part are found.
+    pub(super) fn around(&self, part: usize) -> usize {
+        self.with[self.checked.projection.groups.get(part).parent]
+    }
+
+    pub(super) fn label(&self, part: usize) -> Option<&'a str> {
+        self.checked.projection.groups.get(part).label.as_deref()
+    }
+
+    /// The requests that a part needs beside those of the first part.
+    pub(super) fn needs(&self, part: usize) -> impl Iterator<Item = &'a [usize]> {
+        let deferral = self.deferral;
+        let members = self.with.iter().enumerate().skip(1);
+        let members: Vec<usize> = members
+            .filter_map(|(number, with)| (*with == part).then_some(number))
+            .collect();
+        members
+            .into_iter()
+            .map(|number| deferral.needs[number - 1].as_slice())
+    }
+
+    /// The requests of the first part as it was planned.
+    pub(super) fn first(&self) -> Option<&'a crate::plan::Step> {
+        self.deferral.first.as_ref()
+    }
+
+    /// The groups that deliver a member.
+    pub(super) fn delivers(&self, member: &Member) -> Bits {
+        member.presence.map_or(0, |index| self.presences[index])
+    }
+
+    /// The members of a part: all of it, but what one of `sent` has delivered.
+    pub(super) fn members(&self, part: usize, sent: Bits) -> Vec<bool> {
+        let all = self.presences.iter();
+        all.map(|bits| bits & bit(part) != 0 && bits & sent == 0)
+            .collect()
+    }
+
+    /// The groups of the fragments that are announced by a part, by anchor.
+    pub(super) fn anchors(&self, part: usize) -> Vec<Option<usize>> {
+        let anchors = self.checked.projection.anchors.iter();
+        anchors
+            .map(|anchor| {
+                let is_own = self.with[anchor.group] == anchor.group;
+                let mut clauses = anchor.clauses.iter();
+                let is_here = is_own
+                    && clauses.any(|clause| {
+                        self.with[clause.group] == part
+                            && holds(self.checked, self.variables, clause)
+                    });
+                is_here.then_some(anchor.group)
+            })
+            .collect()
+    }
+}
