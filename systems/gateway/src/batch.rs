@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::rc::Rc;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -113,7 +114,7 @@ impl<'de> Visitor<'de> for Items {
 /// Carries all operations out, a few at a time, each with the context that the router's stages have
 /// left.
 pub(crate) async fn answer(
-    serving: &Serving,
+    serving: &Rc<Serving>,
     exchange: &Exchange,
     request: Request,
     (operations, summary): (Result<Vec<Bytes>, Refusal>, &mut Summary),
@@ -202,6 +203,7 @@ impl List {
             status: self.status.unwrap_or(StatusCode::OK),
             headers: self.headers,
             body: self.body.into(),
+            part: None,
         }
     }
 }

@@ -5,27 +5,30 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::Duration;
 
 use bytes::Bytes;
 use chassis::Work;
-use gateway_config::Config;
 use gateway_extensions::Request;
 use gateway_telemetry::Active;
 use graphql_http::Negotiated;
 use http::header::{self, HeaderMap, HeaderValue};
-use http::{Method, StatusCode, request::Parts};
+use http::{Method, Response, StatusCode, request::Parts};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use telemetry::log::REQUEST;
 
+use crate::account::Account;
 use crate::clock;
+use crate::parts::Outgoing;
 use crate::pipeline::{self, Summary};
 use crate::reply::{self, Refusal, Reply};
 use crate::serving::Serving;
 use crate::spans::Traced;
 use crate::worker::Worker;
 use crate::{compression, csrf, page, rest};
+
+/// The time of a request whose limit is beyond any clock.
+const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
 /// Which of the gateway's endpoints a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,12 +45,12 @@ pub(crate) async fn respond(
     entrance: Entrance,
     (peer, permit): (Option<IpAddr>, Option<Work>),
     (mut parts, body): (Parts, Incoming),
-) -> Reply {
+) -> Response<Outgoing> {
     gateway_hop::end_connection_headers(&mut parts.headers);
     let cors = &serving.generation.cors;
     if parts.method == Method::OPTIONS {
         // A preflight is not a GraphQL request: it is neither counted nor logged.
-        return cors.preflight(&parts.headers);
+        return reply::response(cors.preflight(&parts.headers));
     }
     // Both are needed after `parts` has moved into the work.
     let origin = parts.headers.get(header::ORIGIN).cloned();
@@ -69,9 +72,14 @@ pub(crate) async fn respond(
             let is_cancelled = serving.generation.config.supergraph.early_cancel;
             let serving = Rc::clone(&serving);
             let work = Box::pin(async move {
+                let (reply, mut summary) =
+                    within_time(serving, entrance, (parts, trace), body).await;
                 // Until the end of the work, also when the client has left.
-                let _permit = permit;
-                within_time(serving, entrance, (parts, trace), body).await
+                match &mut summary.rest {
+                    Some(rest) => rest.hold_work(permit),
+                    None => drop(permit),
+                }
+                (reply, summary)
             });
             let (reply, summary) = DetachOnDrop::new(work, is_cancelled).await;
             account.summary = summary;
@@ -82,14 +90,21 @@ pub(crate) async fn respond(
     // compression comes last, when the body is final.
     reply::strip_connection_headers(&mut reply.headers);
     cors.mark(origin.as_ref(), &mut reply.headers);
-    compression::compress(accept_encoding.as_ref(), &mut reply);
     if let (Some(tracer), Some(id)) = (tracer.as_ref(), told)
         && let Some((name, value)) = tracer.told(id)
     {
         reply.headers.insert(name, value);
     }
+    if let Some(rest) = account.summary.rest.take() {
+        // Parts are not compressed: a coding would hold them back, or gain little.
+        let first = std::mem::take(&mut reply.body);
+        let status = reply.status;
+        let body = Outgoing::parts(first, rest, (account, status));
+        return reply::response(reply).map(|_| body);
+    }
+    compression::compress(accept_encoding.as_ref(), &mut reply);
     account.close(reply.status);
-    reply
+    reply::response(reply)
 }
 
 /// Answers that need neither the body nor a permit.
@@ -122,21 +137,31 @@ async fn within_time(
     (parts, trace): (Parts, Option<Active>),
     body: Incoming,
 ) -> (Reply, Summary) {
-    let mut summary = Summary::default();
+    let limit = serving.generation.config.traffic_shaping.router.timeout.0;
+    let now = clock::now();
+    // A limit beyond what the clock can say is none.
+    let deadline = now.checked_add(limit).unwrap_or(now + FOR_EVER);
+    let mut summary = Summary {
+        parts_until: (entrance == Entrance::Graphql).then_some(deadline),
+        ..Summary::default()
+    };
     // The summary lives outside the limited work: a request that times out is logged with what was
     // known of it. The limit covers the body too, so a slow sender cannot keep its permit.
-    let limit = serving.generation.config.traffic_shaping.router.timeout.0;
     let asked = (parts, trace, body);
     let work = work(&serving, entrance, asked, &mut summary);
-    let reply = match tokio::time::timeout(limit, work).await {
+    let reply = match tokio::time::timeout_at(deadline.into(), work).await {
         Ok(reply) => reply,
-        Err(_) => reply::timed_out(),
+        Err(_) => {
+            // A stage may have held the first part back.
+            summary.rest = None;
+            reply::timed_out()
+        }
     };
     (reply, summary)
 }
 
 async fn work(
-    serving: &Serving,
+    serving: &Rc<Serving>,
     entrance: Entrance,
     (parts, trace, body): (Parts, Option<Active>, Incoming),
     summary: &mut Summary,
@@ -144,7 +169,7 @@ async fn work(
     log::debug!("a request begins");
     // Before the body is read, so that a refused request costs no memory. Held to the end of the
     // work, also when the client has left.
-    let _permit = match serving.generation.admission.enter(clock::now) {
+    let permit = match serving.generation.admission.enter(clock::now) {
         Ok(permit) => permit,
         Err(refusal) => return *refusal,
     };
@@ -159,11 +184,15 @@ async fn work(
         headers: parts.headers,
         body,
     };
-    match entrance {
+    let reply = match entrance {
         Entrance::Graphql => pipeline::serve(serving, (request, trace), summary).await,
         // Boxed, so that requests to the other endpoint have no room for it.
         Entrance::Rest => Box::pin(rest::serve(serving, (request, trace), summary)).await,
+    };
+    if let Some(rest) = &mut summary.rest {
+        rest.hold_permit(permit);
     }
+    reply
 }
 
 async fn read_body(headers: &HeaderMap, body: Incoming, limit: usize) -> Result<Bytes, Refusal> {
@@ -236,91 +265,6 @@ impl<F: Future + 'static> Drop for DetachOnDrop<F> {
             crate::worker::spawn_detached(async {
                 work.await;
             });
-        }
-    }
-}
-
-/// What is counted and logged about one request. Written on drop, so that a request whose client
-/// disconnects is counted as well.
-struct Account {
-    worker: Rc<Worker>,
-    start: Instant,
-    peer: Option<IpAddr>,
-    /// Method and path, when there will be a line in the log.
-    head: Option<(String, String)>,
-    summary: Summary,
-    status: Option<StatusCode>,
-    /// Whether a client that disconnects before its answer is logged.
-    logs_disconnect: bool,
-    /// Its trace, where requests are traced.
-    traced: Option<Traced>,
-}
-
-impl Account {
-    fn open(worker: Rc<Worker>, peer: Option<IpAddr>, parts: &Parts, config: &Config) -> Self {
-        let is_logged = tracing::enabled!(target: REQUEST, tracing::Level::INFO);
-        Self {
-            worker,
-            start: clock::now(),
-            peer,
-            // Two copies per request, which a gateway without request log does not pay.
-            head: is_logged.then(|| (parts.method.to_string(), parts.uri.path().to_owned())),
-            summary: Summary::default(),
-            status: None,
-            logs_disconnect: config.supergraph.experimental_log_on_broken_pipe,
-            traced: None,
-        }
-    }
-
-    fn close(mut self, status: StatusCode) {
-        self.status = Some(status);
-    }
-}
-
-impl Drop for Account {
-    fn drop(&mut self) {
-        if let Some(traced) = &mut self.traced {
-            traced.end(self.status);
-        }
-        // 499: the client did not wait for its answer.
-        let status = self.status.map_or(499, |status| status.as_u16());
-        if self.status.is_none() && self.logs_disconnect {
-            log::warn!("a client went away before its answer");
-        }
-        let end = clock::now();
-        let took = end.duration_since(self.start);
-        let shard = self.worker.shard();
-        shard.answered(status, took);
-        if self.summary.error_count > 0 {
-            shard.executed_with_errors();
-        }
-        if self.summary.is_cut {
-            shard.cut();
-        }
-        // What the gateway answers when it is at a limit or out of time; `health` reports it as not
-        // ready when this lasts.
-        if matches!(status, 503 | 504) {
-            self.worker.health().overloaded(end);
-        }
-        if let Some((method, path)) = &self.head {
-            let client = self.summary.client.as_ref();
-            tracing::info!(
-                target: REQUEST,
-                method,
-                path,
-                status,
-                // 2^64 microseconds are 584,000 years.
-                duration_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
-                peer = self.peer.map(tracing::field::display),
-                operation = self.summary.operation_name.as_deref(),
-                errors = self.summary.error_count,
-                client_name = client.and_then(|(name, _)| name.as_deref()),
-                client_version = client.and_then(|(_, version)| version.as_deref()),
-                trace_id = self.traced.as_ref().map(|it| tracing::field::display(it.active.id())),
-            );
-        }
-        if let Some((name, version)) = self.summary.client.take() {
-            shard.client(name, version);
         }
     }
 }

@@ -12,6 +12,7 @@
 //! (`gateway-extensions`), GraphQL over HTTP (`graphql-http`), the HTTP client (`gateway-upstream`)
 //! and the configuration's keys (`gateway-config`).
 
+mod account;
 mod admission;
 mod apq;
 mod authorization;
@@ -23,6 +24,7 @@ mod compression;
 mod connections;
 mod cors;
 mod csrf;
+mod deferred;
 mod demand;
 mod engine;
 mod environment;
@@ -36,6 +38,7 @@ mod loader;
 mod metrics;
 mod operation_list;
 mod page;
+mod parts;
 mod path;
 mod pipeline;
 mod planning;

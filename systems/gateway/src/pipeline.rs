@@ -5,6 +5,7 @@
 //! configured is `None` and costs one comparison.
 
 use std::rc::Rc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use gateway_extensions::{
@@ -23,7 +24,9 @@ use http::{Method, StatusCode};
 use crate::apq;
 use crate::authorization;
 use crate::batch;
+use crate::deferred;
 use crate::engine::{Engine, Operation, Outcome};
+use crate::parts::{Multipart, Rest};
 use crate::planning::{Allowed, NotPlanned, Order};
 use crate::progressive_override;
 use crate::reply::{self, JSON, Refusal as Refused, Reply};
@@ -46,9 +49,21 @@ pub(crate) struct Summary {
     pub(crate) error_count: usize,
     /// Whether something is missing because of `limits`.
     pub(crate) is_cut: bool,
+    /// Until when the answer may go on, where it may come in parts.
+    pub(crate) parts_until: Option<Instant>,
+    /// What of the answer follows its first part, which is the reply.
+    pub(crate) rest: Option<Rest>,
 }
 
 impl Summary {
+    /// Whether more follows a reply. A stage that answers something else in its place ends it.
+    fn goes_on(&mut self, reply: &Reply) -> bool {
+        if reply.part.is_none() {
+            self.rest = None;
+        }
+        self.rest.is_some()
+    }
+
     /// Adds what is known of one operation of several.
     pub(crate) fn add(&mut self, one: Summary) {
         self.error_count += one.error_count;
@@ -60,7 +75,7 @@ impl Summary {
 
 /// Takes a request with its whole body through all stages.
 pub(crate) async fn serve(
-    serving: &Serving,
+    serving: &Rc<Serving>,
     (mut request, trace): (Request, Option<Active>),
     summary: &mut Summary,
 ) -> Reply {
@@ -85,15 +100,19 @@ pub(crate) async fn serve(
             Box::pin(batch::answer(serving, &exchange, request, operations)).await
         }
     };
+    if summary.goes_on(&reply) {
+        reply.body = Multipart::first(&reply.body);
+    }
     if let Some(service) = &extensions.router {
         service.response(&exchange, &mut reply).await;
+        summary.goes_on(&reply);
     }
     reply
 }
 
 /// Takes one GraphQL request through the stages behind the router, in a span of its own.
 pub(crate) async fn answer(
-    serving: &Serving,
+    serving: &Rc<Serving>,
     exchange: &mut Exchange,
     request: Request,
     summary: &mut Summary,
@@ -105,7 +124,7 @@ pub(crate) async fn answer(
 }
 
 async fn stages(
-    serving: &Serving,
+    serving: &Rc<Serving>,
     exchange: &mut Exchange,
     request: Request,
     summary: &mut Summary,
@@ -509,13 +528,28 @@ fn refused(serving: &Serving, media: Media, refusal: &Refusal) -> Reply {
 
 /// Carries the plan out; the stages of the subgraphs are in here.
 async fn execute(
-    serving: &Serving,
+    serving: &Rc<Serving>,
     exchange: &Exchange,
     (operation, variables): Plan,
     media: Media,
     summary: &mut Summary,
 ) -> Reply {
     match (operation, &serving.generation.engine) {
+        (Operation::Federated(prepared), Engine::Federated { .. })
+            if summary.parts_until.is_some()
+                && prepared.defers(&variables)
+                && let Some(format) = deferred::format(&exchange.client.headers) =>
+        {
+            let plan = (prepared, variables);
+            Box::pin(deferred::execute(
+                serving,
+                exchange,
+                plan,
+                (media, format),
+                summary,
+            ))
+            .await
+        }
         (Operation::Federated(prepared), Engine::Federated { policies, .. }) => {
             let subgraphs = Subgraphs::new(serving, exchange);
             let executed = prepared.execute(&variables, &subgraphs, policies).await;

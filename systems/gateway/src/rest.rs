@@ -1,6 +1,8 @@
 //! Stored operations as REST: a request becomes a GraphQL request, passes all stages, and the
 //! answer's GraphQL envelope is removed.
 
+use std::rc::Rc;
+
 use gateway_extensions::Request;
 use gateway_remote::{RestAnswer, RestError, RestRequest, unwrap_response};
 use gateway_telemetry::Active;
@@ -29,7 +31,7 @@ pub(crate) fn early(serving: &Serving, method: &Method, headers: &HeaderMap) -> 
 
 /// Answers a request below `/api/rest/`.
 pub(crate) async fn serve(
-    serving: &Serving,
+    serving: &Rc<Serving>,
     (mut request, trace): (Request, Option<Active>),
     summary: &mut Summary,
 ) -> Reply {

@@ -7,6 +7,7 @@ use gateway_upstream::Client;
 
 use crate::generation::Generation;
 use crate::metrics::Shard;
+use crate::parts::Drain;
 use crate::planning::Planning;
 
 /// What a worker serves requests with until the next reload.
@@ -14,6 +15,8 @@ pub(crate) struct Serving {
     pub(crate) generation: Arc<Generation>,
     pub(crate) extensions: gateway_extensions::Worker,
     pub(crate) planning: Arc<Planning>,
+    /// The end of the worker, for answers that go on.
+    pub(crate) drain: Rc<Drain>,
 }
 
 impl Serving {
@@ -22,7 +25,7 @@ impl Serving {
         generation: Arc<Generation>,
         client: Client,
         shard: &Arc<Shard>,
-        planning: &Arc<Planning>,
+        (planning, drain): (&Arc<Planning>, &Rc<Drain>),
     ) -> Rc<Self> {
         let names = generation.subgraphs.iter().map(|it| it.name.as_str());
         let observer = shard.observer(names);
@@ -30,6 +33,7 @@ impl Serving {
             extensions: generation.extensions.worker(client, observer),
             generation,
             planning: Arc::clone(planning),
+            drain: Rc::clone(drain),
         })
     }
 }

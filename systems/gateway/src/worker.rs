@@ -13,12 +13,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use chassis::{ConnectionTable, Exchange, Tracked, TrackedBody, Tracker, count_rests};
 use gateway_remote::REST_PREFIX;
 use gateway_upstream::{Client, ClientSettings, Traffic};
+use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -33,6 +32,7 @@ use crate::health::Health;
 use crate::invalidation;
 use crate::listen::{Accepted, Place, Site};
 use crate::metrics::{self, Metrics, Shard};
+use crate::parts::{Drain, Outgoing};
 use crate::planning::{self, Planning};
 use crate::reply::{self, Reply};
 use crate::serving::Serving;
@@ -69,6 +69,7 @@ pub(crate) struct Worker {
     client: Client,
     shard: Arc<Shard>,
     common: Arc<Common>,
+    drain: Rc<Drain>,
 }
 
 /// Runs a worker on this thread until it is told to stop. `open` counts its connections.
@@ -92,16 +93,18 @@ pub(crate) fn run(
         traffic: Arc::clone(&common.traffic),
         ..ClientSettings::default()
     });
+    let drain = Rc::<Drain>::default();
     let worker = Rc::new(Worker {
         serving: RefCell::new(Serving::new(
             generation,
             client.clone(),
             &shard,
-            &common.planning,
+            (&common.planning, &drain),
         )),
         client,
         shard,
         common,
+        drain,
     });
     runtime.block_on(worker.run(orders, open));
     // Dropping the runtime drops the requests under way, and their drop must not spawn tasks on it.
@@ -155,13 +158,14 @@ impl Worker {
                 Order::Generation(generation) => {
                     let client = self.client.clone();
                     client.set_limits(connections::upstream(&generation.config));
-                    let planning = &self.common.planning;
-                    let serving = Serving::new(generation, client, &self.shard, planning);
+                    let shared = (&self.common.planning, &self.drain);
+                    let serving = Serving::new(generation, client, &self.shard, shared);
                     // Requests under way hold an `Rc` of the former view and end with it.
                     self.serving.replace(serving);
                     tracker.set(timeouts());
                 }
                 Order::Stop(limit) => {
+                    self.drain.begin(crate::clock::now(), limit);
                     // What has not finished by then is dropped with its connection.
                     let _ = tokio::time::timeout(limit, tracker.finish()).await;
                     return;
@@ -245,33 +249,22 @@ impl Worker {
         peer: Option<IpAddr>,
         exchange: Exchange,
         request: Request<Incoming>,
-    ) -> Response<TrackedBody<Full<Bytes>>> {
+    ) -> Response<TrackedBody<Outgoing>> {
         exchange.turn().await;
         let (parts, body) = request.into_parts();
         let version = parts.version;
         let path = parts.uri.path();
         // Once: the whole request is answered with what was in use when it came.
         let serving = self.serving();
-        let reply = if site.graphql
+        let response = if site.graphql
             && let Some(entrance) = entrance(&serving.generation, path)
         {
             let work = connections::work(&exchange, &serving.generation.config);
             front::respond((self, serving), entrance, (peer, work), (parts, body)).await
-        } else if site.health.as_deref() == Some(path) {
-            let now = crate::clock::now();
-            read_only(&parts.method, || {
-                self.common.health.answer(parts.uri.query(), now)
-            })
-        } else if site.metrics.as_deref() == Some(path) {
-            read_only(&parts.method, || self.metrics(&serving.generation))
-        } else if site.invalidation.as_deref() == Some(path) {
-            Box::pin(invalidation::answer(&serving.generation, parts, body)).await
         } else {
-            reply::empty(StatusCode::NOT_FOUND)
+            reply::response(self.besides(site, (parts, body)).await)
         };
-        let mut response = Response::new(exchange.answer(Full::new(reply.body)));
-        *response.status_mut() = reply.status;
-        *response.headers_mut() = reply.headers;
+        let mut response = response.map(|body| exchange.answer(body));
         // Who keeps connections goes elsewhere with the next request, before this socket is closed
         // under it. HTTP/2 has a frame for that, which the end of the connection sends.
         if self.common.health.is_stopping() && version < http::Version::HTTP_2 {
@@ -281,6 +274,25 @@ impl Worker {
                 .insert(http::header::CONNECTION, close);
         }
         response
+    }
+
+    /// Answers what is no request to GraphQL.
+    async fn besides(&self, site: &Site, (parts, body): (Parts, Incoming)) -> Reply {
+        let path = parts.uri.path();
+        if site.health.as_deref() == Some(path) {
+            let now = crate::clock::now();
+            read_only(&parts.method, || {
+                self.common.health.answer(parts.uri.query(), now)
+            })
+        } else if site.metrics.as_deref() == Some(path) {
+            let serving = self.serving();
+            read_only(&parts.method, || self.metrics(&serving.generation))
+        } else if site.invalidation.as_deref() == Some(path) {
+            let serving = self.serving();
+            Box::pin(invalidation::answer(&serving.generation, parts, body)).await
+        } else {
+            reply::empty(StatusCode::NOT_FOUND)
+        }
     }
 
     fn metrics(&self, generation: &Generation) -> Reply {

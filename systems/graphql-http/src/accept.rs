@@ -4,8 +4,12 @@
 //! Equal weights: the draft's own media type first when the client names it, else JSON, which every
 //! client understands.
 
+mod parts;
+
 use crate::content_type::leaves_utf_8;
 use crate::media::Media;
+
+pub use parts::{IncrementalFormat, incremental_format};
 
 /// What the client prefers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

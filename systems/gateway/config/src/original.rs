@@ -137,10 +137,6 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     idle("headers/header_masking", "the log has no headers"),
     // How operations are planned.
     idle(
-        "supergraph/defer_support",
-        "`@defer` is not served; a query with it is answered in one piece",
-    ),
-    idle(
         "supergraph/generate_query_fragments",
         "the planner decides about fragments",
     ),

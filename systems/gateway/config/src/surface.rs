@@ -30,7 +30,8 @@ pub struct Supergraph {
     /// it closes its sockets to stop: longer than a load balancer takes to notice. Not known to the
     /// original.
     pub drain_delay: Written<Duration>,
-    /// Accepted; `@defer` is not served, a request that needs it gets its answer in one piece.
+    /// Whether what a query defers comes in parts of its own, for clients that accept parts; otherwise
+    /// all of it comes in one piece.
     pub defer_support: bool,
     /// Accepted; subgraph requests are always minified by this gateway's own planner.
     pub generate_query_fragments: bool,

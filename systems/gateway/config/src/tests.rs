@@ -392,11 +392,11 @@ fn origins_of_version_1_become_one_policy() {
 
 #[test]
 fn keys_without_effect_are_said_with_their_lines() {
-    let text = "homepage:\n  graph_ref: a@b\nsupergraph: {defer_support: false}\n";
+    let text = "homepage:\n  graph_ref: a@b\nsupergraph: {generate_query_fragments: false}\n";
     let reading = read(Path::new("r.yaml"), text, &table(), false).unwrap();
     assert_snapshot!(reading.warnings.join("\n"), @r"
     line 2: `homepage.graph_ref` has no effect here: the homepage links nowhere
-    line 3: `supergraph.defer_support` has no effect here: `@defer` is not served; a query with it is answered in one piece
+    line 3: `supergraph.generate_query_fragments` has no effect here: the planner decides about fragments
     ");
 }
 

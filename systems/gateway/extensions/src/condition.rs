@@ -96,8 +96,7 @@ fn find(source: &Source, input: &ConditionInput<'_>) -> Option<Value> {
         }
         Source::OperationKind => text(input.exchange.operation_kind?),
         Source::Environment(name) => text(&(input.environment)(name)?),
-        // Responses come in one part: there is no `@defer` here.
-        Source::IsPrimaryResponse => Some(true.into()),
+        Source::IsPrimaryResponse => Some((!input.response?.is_further()).into()),
         Source::SubgraphName => text(input.subgraph?),
         Source::Static(value) => Some(value.clone()),
     }
@@ -144,6 +143,7 @@ mod tests {
             headers: [(http::header::VARY, "origin".parse().unwrap())]
                 .into_iter()
                 .collect(),
+            part: None,
         };
         let input = ConditionInput {
             exchange: &exchange,

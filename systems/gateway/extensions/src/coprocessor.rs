@@ -13,7 +13,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use gateway_config::{BodyParts, ContextParts, Coprocessor, CoprocessorClient, Stage};
 use gateway_upstream::{Call, Client, Endpoint, EndpointError, Policy, SendError};
-use http::{HeaderMap, Method, StatusCode};
+use http::header::{self, HeaderMap, HeaderValue};
+use http::{Method, StatusCode};
 
 use crate::address::{endpoint, http2};
 use crate::condition::{ConditionInput, holds};
@@ -173,10 +174,15 @@ impl CoprocessorStage {
         response: &mut Response,
     ) -> Result<(), CoprocessorError> {
         let answer = Answer::read(answer, self.kind)?;
+        let is_ended = matches!(answer.control, Some(Control::Break(_)));
         if let Some(text) = answer.body {
             // The body first, because it is what may be refused; nothing is changed before.
-            let body = self.response_body(text, &response.body)?;
+            let is_part = response.part.is_some() && !is_ended;
+            let body = self.response_body(text, (&response.body, is_part))?;
             response.body = body;
+        }
+        if is_ended && response.part.is_some() {
+            self.end_parts(response, answer.body.is_some());
         }
         match answer.control {
             None => {}
@@ -273,10 +279,25 @@ impl CoprocessorStage {
         }
     }
 
+    /// Makes a part all of its answer: what would follow it is not for this client.
+    fn end_parts(&self, response: &mut Response, is_replaced: bool) {
+        response.part = None;
+        let json = HeaderValue::from_static("application/json");
+        response.headers.insert(header::CONTENT_TYPE, json);
+        if !self.kind.is_router() {
+            let parts = ResponseParts::read(&response.body).unwrap_or_default();
+            let body = parts.without_part().write();
+            response.body = body;
+        } else if !is_replaced {
+            // The frame of a part is no answer.
+            response.body = Bytes::new();
+        }
+    }
+
     fn response_body(
         &self,
         text: &serde_json::value::RawValue,
-        original: &Bytes,
+        (original, is_part): (&Bytes, bool),
     ) -> Result<Bytes, CoprocessorError> {
         if self.kind.is_router() {
             return answer::text_body(text);
@@ -288,7 +309,7 @@ impl CoprocessorStage {
         };
         // Read only when a part of the old body is needed.
         let before = || ResponseParts::read(original).unwrap_or_default();
-        let merged = match self.stage.body {
+        let mut merged = match self.stage.body {
             BodyParts::Selected {
                 data,
                 errors,
@@ -314,6 +335,9 @@ impl CoprocessorStage {
             }
             _ => parts,
         };
+        if is_part {
+            merged.keep_part(&before());
+        }
         if self.validates
             && let Err(reason) = merged.check()
             // What was not a response before need not become one.

@@ -76,6 +76,29 @@ impl Exchange {
         }
     }
 
+    /// The same request once more, for what of its answer comes later.
+    #[must_use]
+    pub fn shared(&self) -> Self {
+        Self {
+            context: self.context.clone(),
+            client: Rc::clone(&self.client),
+            operation_name: self.operation_name.clone(),
+            operation_kind: self.operation_kind,
+            query_plan: self.query_plan.clone(),
+            client_body: Rc::clone(&self.client_body),
+            trace: self.trace.clone(),
+            id: Rc::clone(&self.id),
+            gathered: OnceCell::new(),
+        }
+    }
+
+    /// Gives the client the headers that rules have gathered so far; what they gather later is lost.
+    pub fn give_headers_so_far(&self, answer: &mut HeaderMap) {
+        if let Some(gathered) = self.gathered.get() {
+            gathered.give(answer);
+        }
+    }
+
     /// The id of the request, a UUID; made when it is first asked for.
     pub fn id(&self) -> &str {
         self.id.get_or_init(identifier::uuid_v4)
@@ -123,6 +146,24 @@ pub struct Response {
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
+    /// Which part of an answer it is; nothing when it is all of it.
+    pub part: Option<PartOf>,
+}
+
+/// Which part of an answer a response is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartOf {
+    /// Whether it is the first, which alone has a status and headers.
+    pub is_first: bool,
+    /// Whether there are more.
+    pub has_next: bool,
+}
+
+impl Response {
+    /// Whether it comes behind the first part of an answer.
+    pub(crate) fn is_further(&self) -> bool {
+        self.part.is_some_and(|part| !part.is_first)
+    }
 }
 
 /// Whether a request goes on.

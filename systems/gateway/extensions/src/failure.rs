@@ -74,6 +74,7 @@ pub(crate) fn json_response(status: StatusCode, body: impl Into<Bytes>) -> Respo
         status,
         headers,
         body: body.into(),
+        part: None,
     }
 }
 

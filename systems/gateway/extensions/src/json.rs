@@ -7,7 +7,7 @@ use serde::de::{self, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// The members of a GraphQL response that stages look at. Others are dropped.
+/// The members of a GraphQL response, or of a part of one, that stages look at. Others are dropped.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct ResponseParts<'a> {
     #[serde(
@@ -42,6 +42,12 @@ pub(crate) struct ResponseParts<'a> {
         skip_serializing_if = "Option::is_none"
     )]
     pub(crate) has_next: Option<&'a RawValue>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pending: Option<&'a RawValue>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) incremental: Option<&'a RawValue>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) completed: Option<&'a RawValue>,
 }
 
 /// Keeps `null` apart from absence: `{"data":null}` is a GraphQL response.
@@ -69,6 +75,26 @@ impl<'a> ResponseParts<'a> {
             .into()
     }
 
+    /// Takes over what a client needs to put parts together, as far as it is missing. Whether more
+    /// parts come is not for stages to say.
+    pub(crate) fn keep_part(&mut self, before: &Self) {
+        self.has_next = before.has_next;
+        self.pending = self.pending.or(before.pending);
+        self.incremental = self.incremental.or(before.incremental);
+        self.completed = self.completed.or(before.completed);
+    }
+
+    /// The same without what tells of other parts.
+    pub(crate) fn without_part(self) -> Self {
+        Self {
+            has_next: None,
+            pending: None,
+            incremental: None,
+            completed: None,
+            ..self
+        }
+    }
+
     /// Whether it is what the GraphQL specification calls a response: `data`, or
     /// a list of errors that is not empty, each with a message.
     pub(crate) fn check(&self) -> Result<(), Cow<'static, str>> {
@@ -83,7 +109,8 @@ impl<'a> ResponseParts<'a> {
                 .map_err(|error| Cow::from(format!("errors are not a list of errors: {error}")))?
                 .len(),
         };
-        if self.data.is_none() && count == 0 {
+        let is_part = self.incremental.is_some() || self.completed.is_some();
+        if self.data.is_none() && count == 0 && !is_part {
             return Err("it has neither `data` nor a non-empty list of `errors`".into());
         }
         Ok(())

@@ -41,7 +41,7 @@ pub use context::{
     REQUIRED_POLICIES, REQUIRED_SCOPES, UNRESOLVED_LABELS,
 };
 pub use coprocessor::{CoprocessorError, CoprocessorStage};
-pub use exchange::{ClientHead, Exchange, QueryPlan, Request, Response, Step};
+pub use exchange::{ClientHead, Exchange, PartOf, QueryPlan, Request, Response, Step};
 pub use failure::FetchProblem;
 pub use header_rules::{ClientBody, Rules};
 pub use identifier::random;

@@ -196,6 +196,7 @@ fn with_cookies_only(reply: Reply) -> Response {
         status: reply.status,
         headers,
         body: reply.body,
+        part: None,
     }
 }
 
@@ -207,6 +208,7 @@ fn for_stages(reply: Reply) -> Response {
         status: reply.status,
         headers,
         body: reply.body,
+        part: None,
     }
 }
 

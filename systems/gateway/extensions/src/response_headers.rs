@@ -69,6 +69,11 @@ impl Gathered {
     pub(crate) fn into_answer(self, answer: &mut HeaderMap) {
         answer.extend(self.headers.into_inner());
     }
+
+    /// The same for a part of what is gathered.
+    pub(crate) fn give(&self, answer: &mut HeaderMap) {
+        answer.extend(self.headers.take());
+    }
 }
 
 /// The names that a selection means, of those that are there.

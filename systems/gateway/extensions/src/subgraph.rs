@@ -467,6 +467,7 @@ impl Subgraph {
             status: outcome.status.unwrap_or(StatusCode::OK),
             headers,
             body: outcome.body,
+            part: None,
         }
     }
 }

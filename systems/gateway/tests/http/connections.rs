@@ -31,7 +31,7 @@ fn try_ask(gateway: &Gateway) -> Option<Response> {
 }
 
 /// A number of the gateway's metrics, once it is at least this.
-fn metric_reaches(gateway: &Gateway, series: &str, least: u64) {
+pub(crate) fn metric_reaches(gateway: &Gateway, series: &str, least: u64) {
     metric_is(gateway, series, |count| count >= least);
 }
 

@@ -13,6 +13,7 @@ mod batching;
 mod client;
 mod collector;
 mod connections;
+mod deferred;
 mod demand_control;
 mod deploy;
 mod endpoint;

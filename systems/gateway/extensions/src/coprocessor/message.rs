@@ -73,7 +73,9 @@ pub(super) fn of_response(
 ) -> Vec<u8> {
     let mut out = opening(stage, exchange, response.body.len());
     let switches = &stage.stage;
-    if switches.headers {
+    // A further part has neither headers nor a status.
+    let is_further = response.is_further();
+    if switches.headers && !is_further {
         headers(&response.headers, &mut out);
     }
     match switches.body {
@@ -118,9 +120,15 @@ pub(super) fn of_response(
     }
     context(stage, exchange, &mut out);
     sdl(stage, &mut out);
-    if switches.status_code {
+    if switches.status_code && !is_further {
         member("statusCode", &mut out);
         out.extend_from_slice(response.status.as_str().as_bytes());
+    }
+    if let Some(part) = response.part
+        && !stage.kind.is_router()
+    {
+        member("hasNext", &mut out);
+        out.extend_from_slice(if part.has_next { b"true" } else { b"false" });
     }
     names(stage, subgraph, &mut out);
     out.push(b'}');

@@ -277,6 +277,8 @@ impl SubgraphHandle {
 pub(super) struct ResponseCell {
     owner: Owner,
     status: StatusCode,
+    /// Whether it is a part behind the first.
+    is_further: bool,
     headers: Headers,
     body: RefCell<Bytes>,
     changed: RefCell<Option<ResponseBody>>,
@@ -287,6 +289,7 @@ impl ResponseCell {
         Self {
             owner: Owner::new(kind, place),
             status: response.status,
+            is_further: response.is_further(),
             headers: Headers(Rc::new(RefCell::new(mem::take(&mut response.headers)))),
             body: RefCell::new(mem::take(&mut response.body)),
             changed: RefCell::default(),
@@ -360,11 +363,11 @@ impl ResponseHandle {
         Ok(())
     }
 
-    /// Responses come in one part, which is the first and has headers.
+    /// Whether it is the first part of an answer, which alone has headers.
     pub(super) fn is_primary(&mut self) -> Thrown<bool> {
         match self.0.owner.kind {
             Kind::Subgraph => no_property("is_primary", Kind::Subgraph),
-            _ => Ok(true),
+            _ => Ok(!self.0.is_further),
         }
     }
 }

@@ -134,7 +134,12 @@ pub(super) struct ResponseBody {
     pub(super) data: Option<Dynamic>,
     pub(super) errors: Array,
     pub(super) extensions: Dynamic,
+    /// What a client needs to put parts together; scripts do not see it.
+    parts: Vec<(&'static str, Dynamic)>,
 }
+
+/// Members of parts of an answer.
+const OF_PARTS: [&str; 4] = ["hasNext", "pending", "incremental", "completed"];
 
 fn parse(bytes: &[u8]) -> Map {
     serde_json::from_slice::<Dynamic>(bytes)
@@ -196,6 +201,10 @@ impl ResponseBody {
                 .and_then(Dynamic::try_cast::<Array>)
                 .unwrap_or_default(),
             extensions: take_map(&mut map, "extensions"),
+            parts: OF_PARTS
+                .into_iter()
+                .filter_map(|name| Some((name, map.remove(name)?)))
+                .collect(),
         }
     }
 
@@ -212,6 +221,9 @@ impl ResponseBody {
         }
         if !is_empty(&self.extensions) {
             members.add("extensions", &self.extensions);
+        }
+        for (name, value) in &self.parts {
+            members.add(name, value);
         }
         members.close()
     }

@@ -28,6 +28,7 @@ pub(crate) fn response() -> Response {
             .into_iter()
             .collect(),
         body: r#"{"data":{"b":1,"a":2},"errors":[{"message":"m"}],"extensions":{"e":1}}"#.into(),
+        part: None,
     }
 }
 

@@ -49,6 +49,7 @@ fn response() -> Response {
         body:
             r#"{"data":{"b":2,"a":1},"errors":[{"message":"m","path":["a"]}],"extensions":{"e":1}}"#
                 .into(),
+        part: None,
     }
 }
 
