@@ -251,6 +251,26 @@ fn an_error_of_a_deferred_request_is_told_in_its_part() {
 }
 
 #[test]
+fn a_fragment_that_cannot_be_delivered_says_so_at_each_place() {
+    let stub = Stub::start(|seen| match seen.target.as_str() {
+        "/l" => answer_json(LOCATIONS),
+        _ => Answer::With(500, None, b"broken".to_vec()),
+    });
+    let gateway = Gateway::start(&stub.config("include_subgraph_errors: {all: true}\n"));
+    let query = "{ locations { id ... @defer { reviewsForLocation { comment } } } }";
+    for (accept, list) in [(BY_PATH, "incremental"), (BY_ID, "completed")] {
+        let parts = Stream::begin(&gateway, accept, query).rest();
+        let places = parts[1][list].as_array().unwrap();
+        assert_eq!(places.len(), 2, "{}", parts[1]);
+        for place in places {
+            let errors = place["errors"].as_array().map_or(0, Vec::len);
+            assert_eq!(errors, 1, "{place}");
+            assert!(place["data"].is_null());
+        }
+    }
+}
+
+#[test]
 fn the_time_of_a_request_is_that_of_all_its_parts() {
     // The first part takes most of the time.
     let stub = Stub::start(|seen| match seen.target.as_str() {

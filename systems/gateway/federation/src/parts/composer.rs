@@ -480,6 +480,15 @@ impl<'a> Composer<'a> {
         for (instance, mut own) in instances.iter_mut().zip(assigned) {
             own.append(&mut instance.errors);
             instance.errors = own;
+            // Without an error a client takes it for delivered. Short, because there may be
+            // thousands for one reason.
+            if instance.is_null && instance.errors.is_empty() {
+                let told =
+                    "nothing of this fragment could be delivered; the reason was told before";
+                let mut error = GraphqlError::new(told, "RESPONSE_VALIDATION_FAILED");
+                error.path.clone_from(&instance.path);
+                instance.errors.push(error);
+            }
         }
     }
 }
