@@ -79,6 +79,7 @@ impl Labs {
             "body: batching/",
             "batch: &both ../",
             ": persisted/",
+            ": defer/",
         ];
         let text = files.iter().fold(text, |text, file| {
             let (key, path) = file.rsplit_once(' ').expect("a key and a path");
@@ -213,6 +214,7 @@ fn every_layer_in_the_request_itself_is_proven() {
         ("persisted", 4, &[][..]),
         ("batching", 4, &[]),
         ("telemetry", 4, &[]),
+        ("defer", 4, &[]),
         ("tls", 4, &["openssl"]),
         ("tls-subgraphs", 3, &["openssl", "haproxy"]),
     ] {
