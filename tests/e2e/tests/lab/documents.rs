@@ -12,7 +12,7 @@ use e2e::{Server, weigh};
 use crate::pr::Repository;
 
 /// What the beginning of a command that does not run here is, and why it does not.
-const ELSEWHERE: [(&str, &str); 20] = [
+const ELSEWHERE: [(&str, &str); 22] = [
     (
         "weigh init --compose",
         "it needs compose; lab::compose has tests of it",
@@ -42,7 +42,12 @@ const ELSEWHERE: [(&str, &str); 20] = [
         "target/release/weigh lab containers/manifests",
         "it needs a cluster; systems::kubernetes runs such a lab",
     ),
+    (
+        "target/release/weigh lab containers/ways",
+        "it needs a cluster and an engine",
+    ),
     ("kubectl ", "it needs a cluster"),
+    ("cargo xtask engine", "it starts an engine"),
     ("cargo xtask cluster", "it starts a cluster"),
     (
         "cargo build --release -p weigh -p ratelimiter",
