@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use e2e::{PATIENCE, World, rounds_of, wait_until, weigh, weigh_command};
+use e2e::{PATIENCE, Run, World, rounds_of, wait_until, weigh, weigh_command};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -55,6 +55,13 @@ fn left_of(run: &str) -> Vec<String> {
     let lines = lists.iter().flat_map(|list| list.lines());
     let own = lines.filter(|line| line.starts_with(run));
     own.map(str::to_owned).collect()
+}
+
+/// A run of a lab, and how the names of what it starts begin: other claims have containers meanwhile.
+fn run_of(world: &World) -> (Run, String) {
+    let weigh = world.start();
+    let own = format!("weighbridge-{}-", weigh.id());
+    (world.finish(weigh), own)
 }
 
 /// An API, what stands before it, and a store that neither of them asks: each is `weigh` of this build
@@ -133,7 +140,8 @@ fn each_service_of_a_compose_file_has_its_cost_its_limits_and_its_log() {
         return;
     }
     let world = world(LOAD, "      services: {api: {env: {ADDED: \"a$b\"}}}\n");
-    let run = world.run().ran();
+    let (run, own) = run_of(&world);
+    let run = run.ran();
     let recording = run.recording();
     let names =
         |variant: &str| -> Vec<String> { systems_of(&recording, variant).into_keys().collect() };
@@ -169,7 +177,7 @@ fn each_service_of_a_compose_file_has_its_cost_its_limits_and_its_log() {
         find(&folder, "stack-front.log").is_some(),
         "logs of each service"
     );
-    assert_eq!(left_of("weighbridge-"), [""; 0]);
+    assert_eq!(left_of(&own), [""; 0]);
 }
 
 fn find(folder: &Path, name: &str) -> Option<std::path::PathBuf> {
@@ -213,9 +221,7 @@ fn a_service_that_does_not_come_up_is_a_row_that_names_it() {
         let stack = stack();
         assert!(stack.contains(from), "{from}");
         let world = world(LOAD, "    ready: {within: 3s}\n");
-        world
-            .file("compose.yaml", &stack.replacen(from, to, 1))
-            .run()
+        run_of(&world.file("compose.yaml", &stack.replacen(from, to, 1)))
     };
     for (from, to, words) in [
         // A wrong flag of what nothing else waits for.
@@ -246,14 +252,14 @@ fn a_service_that_does_not_come_up_is_a_row_that_names_it() {
         ),
         ("services:", "services: [", &["compose.yaml"]),
     ] {
-        let run = broken(from, to);
+        let (run, own) = broken(from, to);
         let text = run.recording()["variants"].to_string();
         for word in words {
             assert!(text.contains(word), "{to}: nothing of {word:?}: {text}");
         }
         drop(run.exits_with(5));
+        assert_eq!(left_of(&own), [""; 0]);
     }
-    assert_eq!(left_of("weighbridge-"), [""; 0]);
 }
 
 #[expect(

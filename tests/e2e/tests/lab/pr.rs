@@ -104,7 +104,7 @@ impl Repository {
         Run::of(self.command(flags).output().expect("weigh starts"))
     }
 
-    fn recording(&self) -> Value {
+    pub(crate) fn recording(&self) -> Value {
         let mut folders: Vec<PathBuf> = fs::read_dir(self.path("recordings"))
             .expect("it was recorded")
             .map(|entry| entry.expect("it can be read").path())
