@@ -207,8 +207,8 @@ impl CoprocessorStage {
     ) -> Result<Bytes, CoprocessorError> {
         let mut headers = HeaderMap::new();
         let trace = call.exchange.trace.as_ref();
-        let mut span =
-            gateway_telemetry::sending(trace, (&Method::POST, &self.endpoint), &mut headers);
+        let to = (&self.endpoint, &self.endpoint);
+        let mut span = gateway_telemetry::sending(trace, &Method::POST, to, &mut headers);
         if let Some(span) = &mut span {
             span.set("coprocessor.stage", self.kind.as_str());
             if let Some((subgraph, _)) = call.subgraph {

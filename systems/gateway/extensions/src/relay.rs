@@ -155,8 +155,12 @@ impl Subgraph {
         } else {
             ACCEPT_JSON
         };
-        let (trace, called) = (exchange.trace.as_ref(), (&request.method, endpoint));
-        let mut span = gateway_telemetry::sending(trace, called, &mut request.headers);
+        let mut span = gateway_telemetry::sending(
+            exchange.trace.as_ref(),
+            &request.method,
+            (&self.endpoint, endpoint),
+            &mut request.headers,
+        );
         if let Some(span) = &mut span {
             span.set("subgraph.name", self.name.to_string());
         }

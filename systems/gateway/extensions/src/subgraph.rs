@@ -331,7 +331,8 @@ impl Subgraph {
         (headers, body, is_query): (&mut HeaderMap, Bytes, bool),
         (timeout, retries): (Option<Duration>, u32),
     ) -> Sent {
-        let mut span = gateway_telemetry::sending(trace, (&Method::POST, endpoint), headers);
+        let to = (&self.endpoint, endpoint);
+        let mut span = gateway_telemetry::sending(trace, &Method::POST, to, headers);
         if let Some(span) = &mut span {
             span.set("subgraph.name", self.name.to_string());
             let kind = if is_query { "query" } else { "mutation" };

@@ -7,17 +7,21 @@ use crate::span::{Kind, kept};
 use crate::trace::{Active, OpenSpan};
 
 /// Begins a request: writes the trace into its headers, and opens its span if the trace is recorded.
+///
+/// `configured` is where requests of this kind go, `endpoint` where this one does: templates and
+/// scripts make another address of it for each client, so only the configured one is in the name.
 #[must_use]
 pub fn sending(
     trace: Option<&Active>,
-    (method, endpoint): (&Method, &Endpoint),
+    method: &Method,
+    (configured, endpoint): (&Endpoint, &Endpoint),
     headers: &mut HeaderMap,
 ) -> Option<Box<OpenSpan>> {
     let trace = trace?;
-    let path = endpoint.uri().path();
+    let named = || format!("{method} {}", kept(configured.uri().path()));
     let Some(mut span) = trace
         .is_recorded()
-        .then(|| trace.start(format!("{method} {}", kept(path)), Kind::Client))
+        .then(|| trace.start(named(), Kind::Client))
         .flatten()
     else {
         trace.write(headers);
@@ -36,7 +40,7 @@ pub fn sending(
         let port = endpoint.port();
         span.set("server.address", kept(host).to_owned());
         span.set("server.port", port);
-        let full = format!("{scheme}://{host}:{port}{path}");
+        let full = format!("{scheme}://{host}:{port}{}", uri.path());
         span.set("url.full", kept(&full).to_owned());
     }
     Some(span)

@@ -1,6 +1,7 @@
 //! Traces of requests for a collector, and the trace context of the W3C.
 
 mod context;
+mod secrecy;
 mod trouble;
 
 use opentelemetry_proto::tonic::trace::v1::Span;
