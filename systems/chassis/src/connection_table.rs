@@ -29,6 +29,8 @@ pub struct ConnectionTable {
     total: AtomicUsize,
     per_address: AtomicUsize,
     open: AtomicUsize,
+    /// Those of them that were given to a worker, which has not taken them up yet.
+    arriving: AtomicUsize,
     networks: Mutex<HashMap<Network, usize>>,
     accepted: AtomicU64,
     refused: [AtomicU64; Refusal::ALL.len()],
@@ -119,6 +121,7 @@ impl Network {
 pub struct Slot {
     table: Arc<ConnectionTable>,
     network: Option<Network>,
+    is_arriving: bool,
 }
 
 impl Slot {
@@ -136,6 +139,7 @@ impl ConnectionTable {
             total: AtomicUsize::new(most.total),
             per_address: AtomicUsize::new(most.per_address),
             open: AtomicUsize::new(0),
+            arriving: AtomicUsize::new(0),
             networks: Mutex::default(),
             accepted: AtomicU64::new(0),
             refused: Default::default(),
@@ -182,6 +186,7 @@ impl ConnectionTable {
         let mut slot = Slot {
             table: Arc::clone(self),
             network: None,
+            is_arriving: false,
         };
         if before >= self.total.load(Relaxed) {
             return Err(Refusal::Total);
@@ -205,6 +210,11 @@ impl ConnectionTable {
         let total = self.total.load(Relaxed);
         let free = (total / 8).max(1).min(total.saturating_sub(1));
         self.open.load(Relaxed) > total - free
+    }
+
+    /// Whether a worker was given connections that it has not taken up, which is when it makes room.
+    pub(crate) fn has_arriving(&self) -> bool {
+        self.arriving.load(Relaxed) > 0
     }
 
     /// Notes an error of `accept`. Idle connections are then closed, because the process is most
@@ -297,10 +307,26 @@ impl Slot {
     pub(crate) fn is_of(&self, table: &Arc<ConnectionTable>) -> bool {
         Arc::ptr_eq(&self.table, table)
     }
+
+    /// It is given to a worker.
+    pub(crate) fn given(mut self) -> Self {
+        if !std::mem::replace(&mut self.is_arriving, true) {
+            self.table.arriving.fetch_add(1, Relaxed);
+        }
+        self
+    }
+
+    /// The worker has taken it up.
+    pub(crate) fn arrived(&mut self) {
+        if std::mem::take(&mut self.is_arriving) {
+            self.table.arriving.fetch_sub(1, Relaxed);
+        }
+    }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
+        self.arrived();
         self.table.open.fetch_sub(1, Relaxed);
         if let Some(network) = self.network
             && let Entry::Occupied(mut count) = self.table.networks().entry(network)

@@ -177,8 +177,9 @@ impl Tracker {
 
     /// Takes a connection up. When the table is nearly full, idle ones make room for it.
     #[must_use]
-    pub fn begin(&self, slot: Slot) -> Tracked {
+    pub fn begin(&self, mut slot: Slot) -> Tracked {
         let registry = &self.0;
+        slot.arrived();
         if slot.is_of(&registry.table) && registry.table.is_crowded() {
             registry.make_room(0);
             registry.table.alarm();
