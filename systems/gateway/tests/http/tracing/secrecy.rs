@@ -26,7 +26,7 @@ fn texts(span: &Span) -> Vec<String> {
 #[test]
 fn secrets_and_variables_are_in_no_span() {
     let body = r#"{"data":{"location":{"__typename":"Location","id":"1","name":"A"}}}"#;
-    let (subgraph, collector) = (Stub::start(|_| stub::json(body)), Collector::start());
+    let (subgraph, collector) = (Stub::start(move |_| stub::json(body)), Collector::start());
     // A subgraph that wants a key in its address, and gets the client's.
     let config = format!(
         "{}override_subgraph_url: {{locations: '{}/l?key=hidden'}}\nheaders: {{all: {{request: [{{propagate: {{named: authorization}}}}]}}}}\n",
