@@ -1,7 +1,12 @@
 //! One request on a connection: when it is its turn, what is noted when it is answered, and the work
 //! that may outlive it.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 use super::{Order, Protocol, State, TrackedBody};
 use crate::connection_table::Cause;
@@ -128,12 +133,78 @@ impl State {
     async fn next_turn(&self) {
         let turn = self.turn.get();
         loop {
-            tokio::task::yield_now().await;
+            runtime_looked().await;
             // Servers may poll the work for a request again although nothing has woken it, actix's
             // always does: then no time has passed. Streams of HTTP/2 have no turns of their own.
             if self.protocol.get() != Protocol::Http1 || self.turn.get() != turn {
                 return;
             }
         }
+    }
+}
+
+/// Waits until the runtime has looked for what has arrived.
+///
+/// `yield_now` alone is over at any second look at it. A task that wakes itself, as actix's does while a
+/// client has sent much, looks again before the runtime has.
+async fn runtime_looked() {
+    let mut yielding = pin!(tokio::task::yield_now());
+    let mut look: Option<Arc<Look>> = None;
+    poll_fn(|task| {
+        if let Some(look) = &look {
+            return match look.is_over.load(Ordering::Relaxed) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            };
+        }
+        let own = look.insert(Arc::new(Look {
+            is_over: AtomicBool::new(false),
+            task: task.waker().clone(),
+        }));
+        let waker = Waker::from(Arc::clone(own));
+        // The runtime wakes it when it has looked.
+        yielding.as_mut().poll(&mut Context::from_waker(&waker))
+    })
+    .await;
+}
+
+/// Tells a look of the runtime from other reasons why a task is woken.
+struct Look {
+    is_over: AtomicBool,
+    task: Waker,
+}
+
+impl Wake for Look {
+    fn wake(self: Arc<Self>) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.task.wake_by_ref();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_that_wakes_itself_does_not_count_as_a_look_of_the_runtime() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .event_interval(31)
+            .build()
+            .unwrap();
+        let polls = tokio::task::LocalSet::new().block_on(&runtime, async {
+            let task = tokio::task::spawn_local(async {
+                let mut looked = pin!(runtime_looked());
+                let mut polls = 0;
+                poll_fn(|task| {
+                    polls += 1;
+                    task.waker().wake_by_ref();
+                    looked.as_mut().poll(task)
+                })
+                .await;
+                polls
+            });
+            task.await.unwrap()
+        });
+        assert!(polls > 10, "{polls}");
     }
 }
