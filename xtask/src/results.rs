@@ -86,7 +86,9 @@ fn adopt(from: &Path, labs: &Path, records: &Path) -> anyhow::Result<()> {
         };
         let recording: Value = serde_json::from_str(&text)?;
         let name = recording["lab"]["name"].as_str().unwrap_or_default();
-        if labs.join(name).with_extension("yaml").is_file() {
+        // A lab may lie in a folder below.
+        let path = root().join(recording["lab"]["path"].as_str().unwrap_or_default());
+        if path.starts_with(labs) && path.is_file() {
             let text = without_places(&text, &recording["command"]);
             fs::write(records.join(name).with_extension("json"), text)?;
             adopted += 1;
