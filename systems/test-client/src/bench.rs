@@ -1,4 +1,4 @@
-//! The loop of benches that time one call.
+//! The loops of benches that time one call, with warm and with cold caches.
 
 use crate::now;
 
@@ -10,7 +10,6 @@ const TURNS: usize = 9;
 ///
 /// # Panics
 /// When `calls` is zero.
-#[expect(clippy::print_stdout, reason = "a bench prints its answer")]
 pub fn time(name: &str, calls: u32, mut call: impl FnMut()) {
     call();
     let turn = |_| {
@@ -21,5 +20,53 @@ pub fn time(name: &str, calls: u32, mut call: impl FnMut()) {
         started.elapsed().as_nanos() / u128::from(calls)
     };
     let best = (0..TURNS).map(turn).min().expect("there are turns");
-    println!("{name:<58} {best:>9} ns");
+    say(name, best);
+}
+
+/// What stands between two calls in a service that is asked seldom: other programs, which fill the caches.
+#[derive(Clone, Copy, Debug)]
+pub enum Cold {
+    /// What the call needs is no longer beside the core, but in the cache that all cores share.
+    Core,
+    /// It is in memory.
+    Machine,
+}
+
+impl Cold {
+    /// Some times what server processors have: 1 to 2 MiB a core, and 32 MiB for several.
+    const fn bytes(self) -> usize {
+        match self {
+            Self::Core => 8 << 20,
+            Self::Machine => 128 << 20,
+        }
+    }
+}
+
+/// Calls with cold caches of which the time is taken; each costs the time to fill the caches anew.
+const COLD_CALLS: usize = 200;
+
+/// Prints the median time of one call before which the caches were filled with something else. Only
+/// the call is timed.
+pub fn time_cold(name: &str, cold: Cold, mut call: impl FnMut()) {
+    let mut others = vec![0_u8; cold.bytes()];
+    call();
+    let mut times: Vec<u128> = (0..COLD_CALLS)
+        .map(|_| {
+            // Each line of the cache is written, so that it has to be there.
+            for line in others.chunks_mut(64) {
+                line[0] = line[0].wrapping_add(1);
+            }
+            let _seen = std::hint::black_box(&others);
+            let started = now();
+            call();
+            started.elapsed().as_nanos()
+        })
+        .collect();
+    times.sort_unstable();
+    say(name, times[COLD_CALLS / 2]);
+}
+
+#[expect(clippy::print_stdout, reason = "a bench prints its answer")]
+fn say(name: &str, ns: u128) {
+    println!("{name:<58} {ns:>9} ns");
 }

@@ -1,6 +1,8 @@
 //! What each extension point costs by itself: no network, one thread.
 //!
-//! `cargo bench -p gateway-extensions`. Each line is the time of one call.
+//! `cargo bench -p gateway-extensions`. Each line is the time of one call. The last lines are of calls
+//! before which other programs filled the caches, as between two requests of a gateway that is asked
+//! seldom: a script costs most then, because it needs most code and data.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on fails")]
 
@@ -18,7 +20,7 @@ use gateway_extensions::{
     Rules, StageKind, Worker,
 };
 use gateway_upstream::{Client, ClientSettings};
-use test_client::bench::time;
+use test_client::bench::{Cold, time, time_cold};
 
 const CALLS: u32 = 20_000;
 const QUERY: &str = r#"{"query":"query Location($id: ID!) { location(id: $id) { id name reviews { rating } } }","operationName":"Location","variables":{"id":"1"}}"#;
@@ -262,8 +264,46 @@ fn coprocessors() {
     }
 }
 
+/// What the lab `static-subgraph` weighs.
+fn seldom() {
+    let exchange = exchange();
+    let config = config(
+        r#"{"headers": {"all": {"request": [{"insert": {"name": "source", "value": "config"}}]}}}"#,
+    );
+    let rules = Rules::of_subgraph(&config.headers, "one");
+    let insert = || {
+        let mut headers = http::HeaderMap::new();
+        let client = &exchange.client;
+        rules.apply(
+            &client.headers,
+            &exchange.context,
+            &exchange.client_body,
+            &mut headers,
+        );
+        black_box(headers);
+    };
+    let worker = scripted(
+        r#"fn router_service(s) { s.map_request(|r| { r.headers["source"] = "rhai"; }); }"#,
+    );
+    let service = worker.router.as_ref().unwrap();
+    let mut message = request(&exchange);
+    let mut script = || {
+        let step = now(service.request(&exchange, &mut message));
+        let _step = black_box(step);
+    };
+    for (cold, how) in [
+        (Cold::Core, "its core was busy"),
+        (Cold::Machine, "the machine was busy"),
+    ] {
+        time_cold(&format!("header rule: insert, {how}"), cold, insert);
+        let name = format!("rhai request: router, set a header, {how}");
+        time_cold(&name, cold, &mut script);
+    }
+}
+
 fn main() {
     header_rules();
     scripts();
     coprocessors();
+    seldom();
 }
