@@ -4,22 +4,24 @@
 //! comparison with itself in other rounds, is what the machine did, and differences are adjusted by it
 //! ([`stats::covariate`]). The baseline and the variant themselves must not be among the others.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use stats::covariate;
 use stats::paired::{self, Overhead};
 
+use crate::metric::Metric;
 use crate::recording::RoundPart;
 
 /// The mean of the logarithms of what others took in each of these rounds, and how many others that
 /// are. None without others that have a figure above 0 in all of them: with some missing in a round,
 /// its mean would say who was there and not how slow the machine was.
-fn told_by<'a>(
-    others: impl Iterator<Item = &'a BTreeMap<RoundPart, f64>>,
+fn told_by<F: Borrow<BTreeMap<RoundPart, f64>>>(
+    others: impl Iterator<Item = F>,
     parts: &[RoundPart],
 ) -> Option<(Vec<f64>, usize)> {
-    let whole = |figures: &BTreeMap<RoundPart, f64>| -> Option<Vec<f64>> {
-        let each = parts.iter().map(|part| figures.get(part).copied());
+    let whole = |figures: F| -> Option<Vec<f64>> {
+        let each = parts.iter().map(|part| figures.borrow().get(part).copied());
         each.map(|figure| figure.filter(|figure| *figure > 0.0))
             .collect()
     };
@@ -27,12 +29,13 @@ fn told_by<'a>(
     (!told.is_empty()).then(|| (covariate::mean_logarithms(&told), told.len()))
 }
 
-/// The overhead over the rounds, or groups of rounds, that both have a figure for, adjusted by others
-/// where there are any; with the number of rounds, and of others. None where nothing can be paired.
-pub(crate) fn overhead<'a>(
+/// The overhead in a metric over the rounds, or groups of rounds, that both have a figure for, adjusted
+/// by others where there are any and the metric is one of speed. None where nothing can be paired.
+pub(crate) fn overhead<F: Borrow<BTreeMap<RoundPart, f64>>>(
+    metric: Metric,
     of_baseline: &BTreeMap<RoundPart, f64>,
     own: &BTreeMap<RoundPart, f64>,
-    others: impl Iterator<Item = &'a BTreeMap<RoundPart, f64>>,
+    others: impl Iterator<Item = F>,
     confidence: f64,
 ) -> Option<Paired> {
     let both = own
@@ -44,7 +47,8 @@ pub(crate) fn overhead<'a>(
         base.push(of_baseline);
         variant.push(value);
     }
-    let (overhead, adjusted_by) = match told_by(others, &parts) {
+    let told = metric.is_of_speed().then(|| told_by(others, &parts));
+    let (overhead, adjusted_by) = match told.flatten() {
         Some((pace, count)) => (
             paired::overhead_adjusted(&base, &variant, &pace, confidence),
             count,
@@ -55,6 +59,7 @@ pub(crate) fn overhead<'a>(
         // Nothing to pair, or a figure that is not finite: then there is no overhead to show.
         overhead: overhead.ok()?,
         base,
+        own: variant,
         adjusted_by,
     })
 }
@@ -64,6 +69,8 @@ pub(crate) struct Paired {
     pub(crate) overhead: Overhead,
     /// The baseline's figures in the rounds that both were measured in.
     pub(crate) base: Vec<f64>,
+    /// The variant's own in the same rounds.
+    pub(crate) own: Vec<f64>,
     /// The others that told how slow the machine was.
     pub(crate) adjusted_by: usize,
 }
@@ -71,6 +78,8 @@ pub(crate) struct Paired {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const NONE: [BTreeMap<RoundPart, f64>; 0] = [];
 
     fn figures(values: &[f64]) -> BTreeMap<RoundPart, f64> {
         let part = |round| RoundPart { round, group: 0 };
@@ -92,31 +101,42 @@ mod tests {
             figures(&own),
             figures(&scaled(50.0)),
         );
-        let plain = overhead(&base, &own, [].into_iter(), 0.95).unwrap();
-        let adjusted = overhead(&base, &own, [&other].into_iter(), 0.95).unwrap();
+        let plain = overhead(Metric::Typical, &base, &own, NONE.iter(), 0.95).unwrap();
+        let adjusted = overhead(Metric::Typical, &base, &own, [&other].into_iter(), 0.95).unwrap();
         let width = |found: &Paired| found.overhead.difference.interval.unwrap().half_width();
         assert!(width(&adjusted) < 0.2 * width(&plain));
         assert_eq!((plain.adjusted_by, adjusted.adjusted_by), (0, 1));
     }
 
     #[test]
+    fn what_no_slow_machine_changes_is_not_adjusted() {
+        let (base, own) = (figures(&[1.0; 8]), figures(&[2.0; 8]));
+        let others = [figures(&[3.0; 8])];
+        let found = overhead(Metric::Memory, &base, &own, others.iter(), 0.95).unwrap();
+        assert_eq!(found.adjusted_by, 0);
+    }
+
+    #[test]
     fn who_was_not_there_in_a_round_tells_nothing() {
         let (base, own) = (figures(&[1.0; 8]), figures(&[2.0; 8]));
         let others = [figures(&[3.0; 7]), figures(&[0.0; 8]), figures(&[3.0; 8])];
-        let found = overhead(&base, &own, others.iter(), 0.95).unwrap();
+        let found = overhead(Metric::Typical, &base, &own, others.iter(), 0.95).unwrap();
         assert_eq!(found.adjusted_by, 1);
-        let nobody = overhead(&base, &own, others[..2].iter(), 0.95).unwrap();
+        let nobody = overhead(Metric::Typical, &base, &own, others[..2].iter(), 0.95).unwrap();
         assert_eq!(nobody.adjusted_by, 0);
     }
 
     #[test]
     fn only_rounds_of_both_are_paired() {
         let found = overhead(
+            Metric::Typical,
             &figures(&[1.0, 2.0, 3.0]),
             &figures(&[5.0, 5.0]),
-            [].into_iter(),
+            NONE.iter(),
             0.95,
-        );
-        assert_eq!(found.unwrap().base, [1.0, 2.0]);
+        )
+        .unwrap();
+        assert_eq!(found.base, [1.0, 2.0]);
+        assert_eq!(found.own, [5.0, 5.0]);
     }
 }

@@ -62,7 +62,7 @@ impl Watch {
     /// Says whether all variants are measured side by side, so that what the others took tells how slow
     /// the machine was in a round. A search for the highest rate has no such rounds.
     pub fn side_by_side(&mut self, is_side_by_side: bool) {
-        self.is_adjusted = is_side_by_side && self.metric.is_of_speed();
+        self.is_adjusted = is_side_by_side;
     }
 
     /// The watch over all measurements of a recording.
@@ -112,9 +112,8 @@ impl Watch {
         });
         let others = others.map(|(_, figures)| figures);
         // Pairs only: a round that one of the two lacks says nothing about a difference.
-        let found = pace::overhead(of_baseline, own, others, confidence)?;
-        let overhead = found.overhead;
-        let base = found.base;
+        let pace::Paired { overhead, base, .. } =
+            pace::overhead(self.metric, of_baseline, own, others, confidence)?;
         let percent = paired::hodges_lehmann(&base)?.abs() / 100.0;
         let wanted = match self.half_width {
             HalfWidth::Share(share) => share * 100.0 * percent,

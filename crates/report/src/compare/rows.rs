@@ -10,7 +10,7 @@ use super::{CompareError, Compared, Comparison, NoNumber, Operand, Origin, Pairi
 use crate::confidence::CONFIDENCE;
 use crate::metric::Metric;
 use crate::pace;
-use crate::recording::{Recording, RoundPart};
+use crate::recording::Recording;
 use crate::summary::{MetricSummary, OverheadSummary, Summary, Verdict, in_words};
 
 pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Comparison, CompareError> {
@@ -330,21 +330,18 @@ impl Frame {
             let mut found = if self.is_same_run {
                 // Paired by round and group: what only one side completed has no partner. Others are on
                 // neither side, and have the same names on both.
-                let others = of_a.others.iter().filter(|other| {
-                    metric.is_of_speed() && other.name != of_a.name && other.name != of_b.name
-                });
+                let others = of_a
+                    .others
+                    .iter()
+                    .filter(|other| other.name != of_a.name && other.name != of_b.name);
                 let others = others.filter_map(|other| other.figures.get(&metric));
-                let paired = pace::overhead(a, b, others, self.confidence)?;
-                let both = |values: &BTreeMap<RoundPart, f64>, with: &BTreeMap<RoundPart, f64>| {
-                    let common = values.iter().filter(|(part, _)| with.contains_key(part));
-                    common.map(|(_, value)| *value).collect::<Vec<f64>>()
-                };
+                let paired = pace::overhead(metric, a, b, others, self.confidence)?;
+                let overhead = OverheadSummary::of_paired(&paired, self.rounds_needed());
                 let mut found = Compared {
-                    a: MetricSummary::of(both(a, b))?,
-                    b: MetricSummary::of(both(b, a))?,
+                    a: MetricSummary::of(paired.base)?,
+                    b: MetricSummary::of(paired.own)?,
                 };
-                let needed = self.rounds_needed();
-                found.b.overhead = Some(OverheadSummary::of_paired(&paired, needed));
+                found.b.overhead = Some(overhead);
                 found
             } else {
                 let (base, own) = (of_a.rounds(metric)?, of_b.rounds(metric)?);

@@ -101,18 +101,12 @@ impl Figures {
             let values = figures.by_part(metric);
             values.map(|(part, value)| (part, value / by)).collect()
         };
-        let others: Vec<BTreeMap<RoundPart, f64>> = if metric.is_of_speed() {
-            let others = against.others.iter();
-            others
-                .map(|other| other.by_part(metric).collect())
-                .collect()
-        } else {
-            Vec::new()
-        };
+        let others = against.others.iter();
         let found = pace::overhead(
+            metric,
             &divided(against.baseline, by_of_baseline),
             &divided(self, by),
-            others.iter(),
+            others.map(|other| other.by_part(metric).collect::<BTreeMap<_, _>>()),
             confidence,
         )?;
         let needed = paired::rounds_needed(confidence);
