@@ -1,4 +1,4 @@
-//! The ids of traces and spans.
+//! The ids of traces and spans, and random bytes for all identifiers of a worker.
 
 use std::cell::RefCell;
 
@@ -6,40 +6,44 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 
 use crate::context::{SpanId, TraceId};
 
-/// One system call pays for this many traces.
-const POOLED: usize = 64;
-/// Bytes that a trace takes: its id, and where its spans begin.
-const EACH: usize = 24;
+/// One system call pays for the identifiers of some hundred requests.
+const POOLED: usize = 2048;
 
 struct Pool {
-    bytes: [u8; POOLED * EACH],
+    bytes: [u8; POOLED],
     used: usize,
 }
 
 thread_local! {
     static POOL: RefCell<Pool> = const {
-        RefCell::new(Pool { bytes: [0; POOLED * EACH], used: POOLED * EACH })
+        RefCell::new(Pool { bytes: [0; POOLED], used: POOLED })
     };
 }
 
-/// The id of a new trace, and where the ids of its spans begin.
-pub(crate) fn fresh() -> (TraceId, SpanIds) {
+/// Random bytes for identifiers, out of a pool of this thread: a system call for each would cost more
+/// than the rest of an identifier. `N` is at most 2,048.
+pub fn random_bytes<const N: usize>() -> [u8; N] {
+    const { assert!(N <= POOLED, "the pool holds that many") };
     POOL.with_borrow_mut(|pool| {
-        if pool.used == pool.bytes.len() {
+        if pool.bytes.len() - pool.used < N {
             SystemRandom::new()
                 .fill(&mut pool.bytes)
                 .expect("the operating system gives random bytes");
             pool.used = 0;
         }
-        let (mut trace, mut seed) = ([0; 16], [0; 8]);
-        let from = pool.used;
-        trace.copy_from_slice(&pool.bytes[from..from + 16]);
-        seed.copy_from_slice(&pool.bytes[from + 16..from + EACH]);
-        pool.used += EACH;
-        // Zero is no id. It comes once in 2^128 times.
-        trace[15] |= u8::from(trace == [0; 16]);
-        (TraceId(trace), SpanIds(u64::from_le_bytes(seed)))
+        let mut bytes = [0; N];
+        bytes.copy_from_slice(&pool.bytes[pool.used..pool.used + N]);
+        pool.used += N;
+        bytes
     })
+}
+
+/// The id of a new trace, and where the ids of its spans begin.
+pub(crate) fn fresh() -> (TraceId, SpanIds) {
+    let mut trace = random_bytes::<16>();
+    // Zero is no id. It comes once in 2^128 times.
+    trace[15] |= u8::from(trace == [0; 16]);
+    (TraceId(trace), SpanIds(u64::from_le_bytes(random_bytes())))
 }
 
 /// The ids of the spans of one request: a sequence that does not repeat (SplitMix64), from a random
@@ -65,15 +69,18 @@ mod tests {
 
     use super::*;
 
+    /// More than three pools full.
+    const TRACES: usize = 3 * POOLED / 16;
+
     #[test]
     fn traces_and_spans_have_ids_of_their_own() {
         let mut spans = HashSet::new();
         let mut traces = HashSet::new();
-        for _ in 0..3 * POOLED {
+        for _ in 0..TRACES {
             let (trace, mut ids) = fresh();
             traces.insert(trace);
             spans.extend((0..100).map(|_| ids.next()));
         }
-        assert_eq!((traces.len(), spans.len()), (3 * POOLED, 300 * POOLED));
+        assert_eq!((traces.len(), spans.len()), (TRACES, 100 * TRACES));
     }
 }

@@ -27,6 +27,7 @@ pub use call::{sending, sent};
 pub use collector::CollectorError;
 pub use context::{Parent, SpanId, TRACEPARENT, TRACESTATE, TraceId};
 pub use exporter::{Export, Exporter, Metrics, Traces};
+pub use identifier::random_bytes;
 pub use queue::Counts;
 pub use resource::Variables;
 pub use span::{Kind, Value, kept};

@@ -20,7 +20,6 @@ use redis::{ConnectionInfo, IntoConnectionInfo as _, Pipeline};
 use redis_link::{Link, LinkError};
 
 use super::{Answer, LONGEST, Pair};
-use crate::identifier;
 
 /// Changes with the form of an entry, so that versions of the gateway that share a Redis do not read
 /// each other's.
@@ -301,7 +300,7 @@ impl Drop for Waiting {
 }
 
 fn new_stamp() -> Stamp {
-    identifier::pooled()
+    gateway_telemetry::random_bytes()
 }
 
 /// Stamps, the number of headers, each header with its lengths, the body.
