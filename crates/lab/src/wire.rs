@@ -274,8 +274,9 @@ pub(crate) struct LoadFile {
     pub(crate) precedence: Option<At<Switch>>,
 }
 
-/// Load after a start, until a target gets no faster. It is sent in windows of half a second; when
-/// three in a row have answered at most 5 % more requests than the best before them, it ends.
+/// Load after a start, until a target gets no faster. It is sent in windows of a quarter of a second,
+/// and judged in steps of at least 250 answers: when three in a row are on average at most 5 % faster
+/// than the best before them, it ends; of a target that has become faster by half, six.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "settle")]

@@ -12,22 +12,31 @@ use model::{Load, Settle, Stop};
 use crate::environment::instant;
 
 /// The length of one window of that load.
-const WINDOW: Duration = Duration::from_millis(500);
-/// After so many windows without a gain, the target has settled.
-const WINDOWS_STILL: usize = 3;
-/// A window is a gain when its rate is above the best before it times this. Windows of a target that
-/// has nothing left to gain differ by some hundredths: with less, one of many targets side by side
-/// nearly always seems to gain.
+const WINDOW: Duration = Duration::from_millis(250);
+/// A step is as many windows as bring this many answers. Compilers go by how often code was called, so
+/// fewer answers, as a slow program gives beside many others, say nothing about what is still to come.
+const STEP_ANSWERS: u64 = 250;
+/// After so many steps without a gain, the target has settled.
+const STEPS_STILL: usize = 3;
+/// Twice as many for one that got faster by this factor: it compiles itself, which comes in waves, and
+/// a machine that is slowed down by others for a second hides one.
+const COMPILES: f64 = 1.5;
+/// The last steps are a gain when their mean speed is above the best before them times this. The mean,
+/// because steps of a target that has nothing left to gain differ by some hundredths, and of many
+/// targets side by side the best step of one would nearly always seem to be a gain.
 const GAIN: f64 = 1.05;
 
 /// The load after a start, on its way.
 pub(super) struct Settling {
     settle: Settle,
     began: Instant,
-    /// How fast it was, window by window: requests that passed, per second of the window or of
-    /// processor time.
+    /// How fast it was, step by step: requests that passed, per second of the step or of processor
+    /// time.
     speeds: Vec<f64>,
-    /// Whether all of these are per second of processor time.
+    /// The step that is on its way: requests that passed, and in what time.
+    passed: u64,
+    time: Duration,
+    /// Whether all times are processor time.
     is_in_processor_time: bool,
 }
 
@@ -37,18 +46,22 @@ impl Settling {
             settle,
             began: instant(),
             speeds: Vec::new(),
+            passed: 0,
+            time: Duration::ZERO,
             is_in_processor_time: true,
         }
     }
 
     /// What one window sends. A closed loop, because it finds out by itself how fast the target is.
     pub(super) fn load(&self) -> Load {
+        let left = self.settle.within.saturating_sub(self.began.elapsed());
         Load::Closed {
             connections: self.settle.connections,
             stop: Stop {
                 requests: None,
-                // A limit shorter than a window ends the first one.
-                duration: Some(WINDOW.min(self.settle.within)),
+                // A limit shorter than a window ends the first one. Not below a millisecond: the limit
+                // may have passed since it was asked for.
+                duration: Some(WINDOW.min(left).max(Duration::from_millis(1))),
             },
         }
     }
@@ -58,44 +71,63 @@ impl Settling {
         !is_settled(&self.speeds) && self.began.elapsed() < self.settle.within
     }
 
-    /// How many windows it took so far.
-    pub(super) fn windows(&self) -> usize {
+    /// How many steps it took so far.
+    pub(super) fn steps(&self) -> usize {
         self.speeds.len()
     }
 
     pub(super) fn add(&mut self, window: &Measurement) {
-        self.add_in(window, window.elapsed);
+        self.add_in(window.outcomes.passed, window.elapsed);
         self.is_in_processor_time = false;
     }
 
-    /// As [`Settling::add`], with the processor time that the systems had in the window.
-    pub(super) fn add_in(&mut self, window: &Measurement, time: Duration) {
-        self.speeds
-            .push(window.outcomes.passed as f64 / time.as_secs_f64());
+    /// As [`Settling::add`], with the answers of a window that passed, and the processor time that the
+    /// systems had in it.
+    pub(super) fn add_in(&mut self, passed: u64, time: Duration) {
+        self.passed += passed;
+        self.time += time;
+        if self.passed >= STEP_ANSWERS {
+            self.speeds
+                .push(self.passed as f64 / self.time.as_secs_f64());
+            self.passed = 0;
+            self.time = Duration::ZERO;
+        }
     }
 }
 
 impl Settling {
-    /// Processor time per answer in the last windows; none where it is not known.
+    /// Processor time per answer in the last steps; none where it is not known.
     pub(super) fn cost(&self) -> Option<Duration> {
-        let from = self.speeds.len().saturating_sub(WINDOWS_STILL);
+        let from = self.speeds.len().saturating_sub(STEPS_STILL);
         let last = &self.speeds[from..];
-        let speed = last.iter().sum::<f64>() / last.len() as f64;
-        // Without a window the speed is not a number, and at 0 a cost is no duration.
+        let speed = match last {
+            // One that is too slow for a single step.
+            [] => self.passed as f64 / self.time.as_secs_f64(),
+            _ => mean(last),
+        };
+        // Without an answer the speed is not a number, and at 0 a cost is no duration.
         let is_known = self.is_in_processor_time && speed.is_finite() && speed > 0.0;
         is_known.then(|| Duration::from_secs_f64(1.0 / speed))
     }
 }
 
-/// Whether the last windows brought nothing beyond the best before them.
-fn is_settled(rates: &[f64]) -> bool {
-    let Some(before) = rates.len().checked_sub(WINDOWS_STILL) else {
+/// Whether the last steps brought nothing beyond the best before them.
+fn is_settled(speeds: &[f64]) -> bool {
+    let best = |speeds: &[f64]| speeds.iter().copied().fold(0.0, f64::max);
+    let compiles = speeds
+        .first()
+        .is_some_and(|first| best(speeds) > first * COMPILES);
+    let still = if compiles { 2 * STEPS_STILL } else { STEPS_STILL };
+    let Some(before) = speeds.len().checked_sub(still) else {
         return false;
     };
-    let best = |rates: &[f64]| rates.iter().copied().fold(0.0, f64::max);
-    // Held against the best of all windows before, not the last one: a slow window must not make
-    // the next look like a gain.
-    before > 0 && best(&rates[before..]) <= best(&rates[..before]) * GAIN
+    // Held against the best of all steps before, not the last one: a slow step must not make the next
+    // look like a gain.
+    before > 0 && mean(&speeds[before..]) <= best(&speeds[..before]) * GAIN
+}
+
+fn mean(speeds: &[f64]) -> f64 {
+    speeds.iter().sum::<f64>() / speeds.len() as f64
 }
 
 #[cfg(test)]
@@ -103,16 +135,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_has_settled_when_three_windows_brought_nothing() {
-        for (rates, settled) in [
+    fn a_target_has_settled_when_three_steps_brought_nothing() {
+        for (speeds, settled) in [
             (&[][..], false),
             (&[100.0, 100.0, 100.0], false),
             (&[100.0, 101.0, 99.0, 102.0], true),
-            (&[100.0, 101.0, 99.0, 106.0], false),
-            (&[100.0, 150.0, 190.0, 200.0, 199.0, 209.0, 201.0], true),
-            (&[100.0, 150.0, 190.0, 200.0, 199.0, 209.0], false),
+            // One fast step among three is chance, three are a gain.
+            (&[100.0, 101.0, 99.0, 112.0], true),
+            (&[100.0, 107.0, 105.0, 108.0], false),
         ] {
-            assert_eq!(is_settled(rates), settled, "{rates:?}");
+            assert_eq!(is_settled(speeds), settled, "{speeds:?}");
         }
+    }
+
+    #[test]
+    fn a_target_that_compiles_itself_has_settled_after_six_steps_without_a_gain() {
+        let mut speeds = vec![100.0, 150.0, 190.0, 250.0];
+        speeds.extend([200.0, 240.0, 250.0, 255.0, 245.0]);
+        assert!(!is_settled(&speeds));
+        speeds.push(250.0);
+        assert!(is_settled(&speeds));
+        // A later wave.
+        speeds.extend([320.0; 6]);
+        assert!(!is_settled(&speeds));
+    }
+
+    #[test]
+    fn few_answers_are_no_step() {
+        let mut settling = Settling::new(Settle {
+            connections: 1,
+            within: Duration::from_secs(60),
+        });
+        let time = Duration::from_millis(100);
+        settling.add_in(STEP_ANSWERS - 50, time);
+        assert_eq!(settling.steps(), 0);
+        let cost = settling.cost().unwrap();
+        assert_eq!(cost, Duration::from_micros(500), "of the step on its way");
+
+        settling.add_in(50, time * 4);
+        assert_eq!(settling.steps(), 1);
+        assert_eq!(settling.cost().unwrap(), Duration::from_millis(2));
     }
 }

@@ -86,12 +86,12 @@ impl Experiment<'_> {
                 .map(|(before, after)| after.saturating_sub(before));
             // Divided by no time at all, the speed would be infinite.
             match time.filter(|time| !time.is_zero()) {
-                Some(time) => settling.add_in(window, time),
+                Some(time) => settling.add_in(window.outcomes.passed, time),
                 None => settling.add(window),
             }
             if !settling.goes_on() {
                 let name = self.candidates.get(up[index].seat.candidate).name();
-                tracing::debug!(label, name, windows = settling.windows(), "has settled");
+                tracing::debug!(label, name, steps = settling.steps(), "has settled");
             }
         }
         Ok(())
