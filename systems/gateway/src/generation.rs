@@ -337,6 +337,7 @@ fn options(config: &Config) -> OperationOptions {
     OperationOptions {
         introspection: config.supergraph.introspection,
         introspection_max_depth: limits.introspection_max_depth,
+        subscriptions: false,
         limits: Limits {
             max_selections: limits.max_selections,
             max_depth: most(limits.max_depth),

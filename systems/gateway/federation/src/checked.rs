@@ -165,7 +165,7 @@ pub fn check_operation<T: Send>(
 }
 
 impl Checked {
-    /// Query or mutation.
+    /// Query, mutation or subscription.
     #[must_use]
     pub fn kind(&self) -> OperationKind {
         self.kind

@@ -190,6 +190,41 @@ impl Prepared {
         self.respond(policies, state, out, violations)
     }
 
+    /// The request that subscribes, for an operation that is a subscription whose root field a
+    /// subgraph answers.
+    ///
+    /// Each event of the subgraph is answered by [`execute`](Self::execute), with a [`Fetch`] that
+    /// takes the event as the answer to the request of kind
+    /// [`Subscription`](crate::OperationKind::Subscription) and sends all others.
+    #[must_use]
+    pub fn subscription(&self, variables: &Variables) -> Option<SubgraphRequest<'_>> {
+        let plan = self.plan.subscription()?;
+        let nothing = State::new(self.bounds.answers_bytes);
+        // Without representations there is nothing that could exceed a bound.
+        let request = write_request(plan, variables, &self.bounds, &nothing).ok()??;
+        Some(self.request(0, plan, (request.body, request.variables)))
+    }
+
+    fn request<'a>(
+        &'a self,
+        index: usize,
+        plan: &'a FetchPlan,
+        (body, variables): (Bytes, Option<std::ops::Range<usize>>),
+    ) -> SubgraphRequest<'a> {
+        let subgraph = &self.supergraph.subgraphs()[plan.subgraph];
+        SubgraphRequest {
+            subgraph: plan.subgraph,
+            name: &subgraph.name,
+            url: &subgraph.url,
+            operation: &plan.operation,
+            operation_name: plan.operation_name.as_deref(),
+            kind: plan.kind,
+            fetch_index: index,
+            body,
+            variables,
+        }
+    }
+
     /// The response up to the end of `data`, and what the schema did not allow.
     pub(crate) async fn write_data<F: Fetch>(
         &self,
@@ -346,20 +381,10 @@ impl<F: Fetch> Run<'_, F> {
             Ok(None) => return,
             Err(excess) => return self.state.borrow_mut().exceed(plan, excess),
         };
-        let subgraph = &self.prepared.supergraph.subgraphs()[plan.subgraph];
+        let written = (request.body, request.variables);
         let answer = self
             .fetch
-            .fetch(SubgraphRequest {
-                subgraph: plan.subgraph,
-                name: &subgraph.name,
-                url: &subgraph.url,
-                operation: &plan.operation,
-                operation_name: plan.operation_name.as_deref(),
-                kind: plan.kind,
-                fetch_index: index,
-                body: request.body,
-                variables: request.variables,
-            })
+            .fetch(self.prepared.request(index, plan, written))
             .await;
         let is_large = answer.body.len() > LARGE_BODY;
         let targets = &request.targets;

@@ -18,6 +18,8 @@ pub enum OperationKind {
     Query,
     /// Writes; its root fields run one after the other.
     Mutation,
+    /// Goes on: its one root field gives an answer for each event.
+    Subscription,
 }
 
 impl OperationKind {
@@ -27,6 +29,7 @@ impl OperationKind {
         match self {
             OperationKind::Query => "query",
             OperationKind::Mutation => "mutation",
+            OperationKind::Subscription => "subscription",
         }
     }
 }
@@ -44,7 +47,9 @@ pub struct SubgraphRequest<'a> {
     pub operation: &'a str,
     /// The operation's name, `<client's>__<subgraph>__<n>`; absent when the client's has none.
     pub operation_name: Option<&'a str>,
-    /// Query or mutation. Only queries may be de-duplicated in flight or retried.
+    /// Only queries may be de-duplicated in flight or retried. A subscription's is not sent again: it
+    /// asks for the event that is being answered, see
+    /// [`Prepared::subscription`](crate::Prepared::subscription).
     pub kind: OperationKind,
     /// Position of the fetch in its plan, counted from 0.
     pub fetch_index: usize,

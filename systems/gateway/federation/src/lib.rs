@@ -74,6 +74,7 @@ pub use operations::{Asked, OperationOptions, Operations, Refusal};
 pub use override_labels::{OverrideLabels, Overrides};
 pub use parts::{Open, PartsFormat, Piece};
 pub use policy::{ErrorPolicies, ErrorPolicy, ExtensionFilter};
+pub use prepare::SUBSCRIPTION_DISABLED;
 pub use prepared::Prepared;
 pub use schema::{Schema, type_name};
 pub use supergraph::{Subgraph, Supergraph, SupergraphError};

@@ -28,6 +28,8 @@ pub struct OperationOptions {
     /// Whether introspection that nests lists of fields is refused
     /// (`limits.introspection_max_depth`).
     pub introspection_max_depth: bool,
+    /// Whether subscriptions are served (`subscription.enabled`).
+    pub subscriptions: bool,
     /// Bounds on what is asked for.
     pub limits: Limits,
     /// How what a request may not see is treated.
@@ -52,6 +54,7 @@ impl Default for OperationOptions {
         OperationOptions {
             introspection: false,
             introspection_max_depth: true,
+            subscriptions: false,
             limits: Limits::default(),
             authorization: AuthorizationOptions::default(),
             bounds: Bounds::default(),

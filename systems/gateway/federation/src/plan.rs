@@ -45,6 +45,32 @@ pub(crate) struct Plan {
     pub(crate) fetches: Vec<FetchPlan>,
 }
 
+impl Plan {
+    /// The fetch whose answers are the events of a subscription.
+    pub(crate) fn subscription(&self) -> Option<&FetchPlan> {
+        let first = self.fetches.first();
+        first.filter(|fetch| fetch.kind == OperationKind::Subscription)
+    }
+
+    /// A subscription is the first step, without a condition, and the only one: what follows is done
+    /// for each of its events.
+    fn check_subscription(&self) -> Result<(), Unsupported> {
+        let subscribing = self.fetches.iter().enumerate();
+        let subscribing = subscribing.filter(|(_, it)| it.kind == OperationKind::Subscription);
+        let indexes: Vec<usize> = subscribing.map(|(index, _)| index).collect();
+        let begins = match &self.root {
+            Some(Step::Fetch(0)) => true,
+            Some(Step::Sequence(steps)) => matches!(steps.first(), Some(Step::Fetch(0))),
+            _ => false,
+        };
+        match indexes.as_slice() {
+            [] => Ok(()),
+            [0] if begins => Ok(()),
+            _ => Err(Unsupported("subscribes elsewhere than at its beginning")),
+        }
+    }
+}
+
 /// One request to one subgraph.
 #[derive(Debug)]
 pub(crate) struct FetchPlan {
@@ -203,6 +229,7 @@ pub(crate) fn compile(node: &PlanNode, inputs: &PlanInputs<'_>) -> Result<Compil
     // depends on the needs.
     let root = compiler.step(node)?;
     compiler.plan.root = Some(root);
+    compiler.plan.check_subscription()?;
     compiler.find_needs()?;
     compiler.finish();
     Ok(Compiled {
@@ -236,7 +263,8 @@ impl Compiler<'_> {
                 if_true: self.clause(it.if_clause.as_deref())?,
                 if_false: self.clause(it.else_clause.as_deref())?,
             },
-            PlanNode::Subscription(_) => return Err(Unsupported("subscribes")),
+            // Where it may stand is checked by `compile`, when all is known.
+            PlanNode::Subscription(it) => Step::Fetch(self.fetch(&it.primary, None)?),
             PlanNode::Defer(_) => return Err(Unsupported("defers")),
         })
     }
@@ -292,7 +320,7 @@ impl Compiler<'_> {
         let kind = match fetch.operation_kind {
             None | Some(PlannedKind::Query) => OperationKind::Query,
             Some(PlannedKind::Mutation) => OperationKind::Mutation,
-            Some(PlannedKind::Subscription) => return Err(Unsupported("subscribes")),
+            Some(PlannedKind::Subscription) => OperationKind::Subscription,
         };
         let index = self.push(&fetch.service_name, kind, &fetch.operation.document)?;
         let plan = &mut self.plan.fetches[index];

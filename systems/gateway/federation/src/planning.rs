@@ -154,8 +154,8 @@ impl Planning<'_> {
             Err(gap) => gap,
         };
         let told = gap.to_string();
-        // Root fields of a mutation must not be carried out twice.
-        let is_query = !matches!(operation.operation_kind, Some(PlannedKind::Mutation));
+        // Root fields of a mutation must not be carried out twice, nor subscribed to.
+        let is_query = matches!(operation.operation_kind, None | Some(PlannedKind::Query));
         match gap.missing {
             Some(missing) if is_query => self
                 .apart(node, missing, operation, (inputs, claim))

@@ -32,6 +32,9 @@ use crate::variables::Declared;
 /// Validation errors that are told at most.
 const ERRORS_MAX: usize = 50;
 
+/// Code of the refusal of a subscription where none are served.
+pub const SUBSCRIPTION_DISABLED: &str = "SUBSCRIPTION_DISABLED";
+
 /// Does the whole work for one text.
 pub(crate) fn prepare(
     supergraph: &Arc<Supergraph>,
@@ -120,7 +123,7 @@ pub(crate) fn check<T>(
     work.go_on()?;
     // After validation: an invalid document is told as such, even when the name is wrong, too.
     let chosen = choose(&document, &extents, operation_name)?;
-    checking.check_root_type(chosen.kind)?;
+    checking.check_kind(chosen.kind)?;
     let over = exceeded(&chosen.extent, &options.limits);
     if !over.is_empty() && !options.limits.warn_only {
         return Err(Refusal::from_errors(over));
@@ -166,13 +169,25 @@ impl Checking<'_> {
         }
     }
 
-    fn check_root_type(&self, kind: OperationKind) -> Result<(), Refusal> {
-        if kind == OperationKind::Mutation && self.schema.mutation_root().is_none() {
-            return Err(Refusal::invalid(
+    fn check_kind(&self, kind: OperationKind) -> Result<(), Refusal> {
+        let schema = self.schema;
+        match kind {
+            OperationKind::Mutation if schema.mutation_root().is_none() => Err(Refusal::invalid(
                 "The schema has no mutation type; only queries can be executed.",
-            ));
+            )),
+            OperationKind::Subscription if !self.options.subscriptions => {
+                Err(Refusal::from_error(GraphqlError::new(
+                    "subscriptions are not enabled; only queries and mutations can be executed",
+                    SUBSCRIPTION_DISABLED,
+                )))
+            }
+            OperationKind::Subscription if schema.subscription_root().is_none() => {
+                Err(Refusal::invalid(
+                    "The schema has no subscription type; only queries and mutations can be executed.",
+                ))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn project(
@@ -282,9 +297,6 @@ fn choose<'a>(
         }
     };
     let (operation, kind, name, extent) = found;
-    let kind = kind.ok_or_else(|| {
-        Refusal::invalid("Subscriptions are not supported; use queries and mutations.")
-    })?;
     Ok(Chosen {
         operation,
         kind,
@@ -293,14 +305,14 @@ fn choose<'a>(
     })
 }
 
-type KindAndName<'a> = (Option<OperationKind>, Option<&'a str>);
+type KindAndName<'a> = (OperationKind, Option<&'a str>);
 
 fn kind_and_name<'a>(operation: &'a OperationDefinition<'static, String>) -> KindAndName<'a> {
     match operation {
-        OperationDefinition::SelectionSet(_) => (Some(OperationKind::Query), None),
-        OperationDefinition::Query(it) => (Some(OperationKind::Query), it.name.as_deref()),
-        OperationDefinition::Mutation(it) => (Some(OperationKind::Mutation), it.name.as_deref()),
-        OperationDefinition::Subscription(it) => (None, it.name.as_deref()),
+        OperationDefinition::SelectionSet(_) => (OperationKind::Query, None),
+        OperationDefinition::Query(it) => (OperationKind::Query, it.name.as_deref()),
+        OperationDefinition::Mutation(it) => (OperationKind::Mutation, it.name.as_deref()),
+        OperationDefinition::Subscription(it) => (OperationKind::Subscription, it.name.as_deref()),
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct Shown {
 }
 
 impl Prepared {
-    /// Query or mutation.
+    /// Query, mutation or subscription.
     #[must_use]
     pub fn kind(&self) -> OperationKind {
         self.checked.kind
@@ -166,9 +166,13 @@ impl Prepared {
             Step::Fetch(index) => {
                 if let Some(fetch) = self.plan.fetches.get(*index) {
                     let name = &self.supergraph.subgraphs()[fetch.subgraph].name;
+                    let word = match fetch.kind {
+                        OperationKind::Subscription => "Subscription",
+                        OperationKind::Query | OperationKind::Mutation => "Fetch",
+                    };
                     let _ = writeln!(
                         out,
-                        "{indent}Fetch(service: \"{name}\") {{ {} }},",
+                        "{indent}{word}(service: \"{name}\") {{ {} }},",
                         fetch.operation
                     );
                 }

@@ -143,6 +143,7 @@ impl Schema {
         match kind {
             OperationKind::Query => self.query_root(),
             OperationKind::Mutation => self.mutation_root().unwrap_or("Mutation"),
+            OperationKind::Subscription => self.subscription_root().unwrap_or("Subscription"),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Errors in the form of the contract: `{"message", "extensions": {"path", "code"}}`.
 
-use gateway_federation::{GraphqlError, Refusal};
+use gateway_federation::{GraphqlError, Refusal, SUBSCRIPTION_DISABLED};
 use graphql_tools::parser::parse_query;
 use graphql_tools::parser::query::{Definition, OperationDefinition, Selection, SelectionSet};
 
@@ -19,7 +19,9 @@ pub(crate) fn refused(refusal: Refusal, query: &str) -> Refusal {
     let errors = refusal.errors.iter().map(|refused| {
         let code = match refused.code() {
             Some("PARSING_ERROR" | "GRAPHQL_VALIDATION_FAILED") => "validation-failed".to_owned(),
-            Some("GRAPHQL_UNKNOWN_OPERATION_NAME") => "validation-failed".to_owned(),
+            Some("GRAPHQL_UNKNOWN_OPERATION_NAME" | SUBSCRIPTION_DISABLED) => {
+                "validation-failed".to_owned()
+            }
             Some("INTROSPECTION_DISABLED") => "access-denied".to_owned(),
             Some("QUERY_PLANNING_FAILED") => "unexpected".to_owned(),
             Some(other) => other.to_owned(),

@@ -13,6 +13,10 @@ use graphql_tools::parser::schema::{
 use crate::introspection::SourceSchema;
 use crate::names::{Names, NamesError, fields_of};
 
+/// Why nothing here is a subscription.
+pub(crate) const NO_SUBSCRIPTIONS: &str =
+    "schemas are merged without subscriptions, and operations checked without allowing them";
+
 const META: &str = include_str!("meta.graphql");
 pub(crate) const QUERY_ROOT: &str = "query_root";
 pub(crate) const MUTATION_ROOT: &str = "mutation_root";
@@ -104,6 +108,7 @@ impl MergedSchema {
         let root = match kind {
             OperationKind::Query => QUERY_ROOT,
             OperationKind::Mutation => MUTATION_ROOT,
+            OperationKind::Subscription => return Vec::new(),
         };
         let definitions = self.schema.document().definitions.iter();
         let fields = definitions.filter_map(|it| match it {
@@ -211,6 +216,7 @@ impl Merging {
                 let word = match kind {
                     OperationKind::Query => "Query",
                     OperationKind::Mutation => "Mutation",
+                    OperationKind::Subscription => unreachable!("{NO_SUBSCRIPTIONS}"),
                 };
                 if !fields.is_empty() {
                     let (field, object) = namespaced(&namespace.0.0, word, std::mem::take(fields));
@@ -268,6 +274,7 @@ impl Merging {
         match kind {
             OperationKind::Query => self.query.push(field),
             OperationKind::Mutation => self.mutation.push(field),
+            OperationKind::Subscription => unreachable!("{NO_SUBSCRIPTIONS}"),
         }
     }
 

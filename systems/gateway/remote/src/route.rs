@@ -295,6 +295,7 @@ impl<'a> Routing<'a> {
         let root = match kind {
             OperationKind::Query => crate::merge::QUERY_ROOT,
             OperationKind::Mutation => crate::merge::MUTATION_ROOT,
+            OperationKind::Subscription => unreachable!("{}", crate::merge::NO_SUBSCRIPTIONS),
         };
         let mut parent = root.to_owned();
         let fields: Vec<Occurrence<'a>> = match &self.places[index] {

@@ -68,7 +68,7 @@ pub struct NoEstimate(pub String);
 /// What an operation of any kind costs by itself.
 fn base(kind: OperationKind) -> f64 {
     match kind {
-        OperationKind::Query => 0.0,
+        OperationKind::Query | OperationKind::Subscription => 0.0,
         OperationKind::Mutation => 10.0,
     }
 }

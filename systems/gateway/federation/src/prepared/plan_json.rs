@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::entities::place_path;
 use crate::error::PathSegment;
+use crate::fetch::OperationKind;
 use crate::plan::{FetchPlan, Place, Step};
 use crate::prepared::Prepared;
 
@@ -57,14 +58,18 @@ impl Prepared {
         let variables: Vec<&str> = variables
             .filter_map(|(index, _)| Some(self.checked.declared.get(*index)?.name.as_str()))
             .collect();
-        json!({
+        let node = json!({
             "kind": "Fetch",
             "serviceName": self.supergraph.subgraphs()[fetch.subgraph].name,
             "operationKind": fetch.kind.as_str(),
             "operationName": fetch.operation_name,
             "operation": fetch.operation,
             "variableUsages": variables,
-        })
+        });
+        match fetch.kind {
+            OperationKind::Subscription => json!({ "kind": "Subscription", "primary": node }),
+            OperationKind::Query | OperationKind::Mutation => node,
+        }
     }
 }
 

@@ -111,6 +111,7 @@ impl Permissions {
         let ask = |service: &str, kind: Option<&OperationKind>, document| {
             let root = match kind {
                 Some(OperationKind::Mutation) => schema.mutation_root(),
+                Some(OperationKind::Subscription) => schema.subscription_root(),
                 _ => Some(schema.query_root()),
             };
             // Another subgraph than those of the supergraph is refused elsewhere.
@@ -137,7 +138,13 @@ impl Permissions {
                 .into_iter()
                 .flatten()
                 .all(|node| self.allow(node, schema)),
-            PlanNode::Subscription(_) | PlanNode::Defer(_) => true,
+            PlanNode::Subscription(it) => {
+                let primary = &it.primary;
+                let document = &primary.operation.document;
+                let kind = Some(&OperationKind::Subscription);
+                ask(&primary.service_name, kind, document)
+            }
+            PlanNode::Defer(_) => true,
         }
     }
 }
