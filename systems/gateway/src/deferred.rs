@@ -64,7 +64,7 @@ pub(crate) async fn execute(
         });
         let term = Term {
             deadline: summary.parts_until,
-            drain: Rc::clone(&serving.drain),
+            drain: Rc::clone(&serving.lasting.drain),
         };
         let rest = Remainder {
             work,

@@ -17,9 +17,11 @@ use gateway_federation::{
 };
 use gateway_remote::{Merged, RestEndpoints};
 use gateway_telemetry::CollectorError;
+use sha2::{Digest as _, Sha256};
 
 use crate::admission::{Admission, Rate};
 use crate::apq;
+use crate::connections;
 use crate::cors;
 use crate::demand::Demand;
 use crate::engine::Engine;
@@ -110,6 +112,10 @@ pub(crate) struct Generation {
     /// Whether browsers get a page.
     pub(crate) page_is_offered: bool,
     pub(crate) subgraphs: Vec<SubgraphShaping>,
+    /// Most subscriptions at a time.
+    pub(crate) subscriptions_max: usize,
+    /// Tells whether another generation has another schema.
+    pub(crate) schema_digest: [u8; 32],
     /// Traces and metrics for collectors.
     pub(crate) exports: Arc<Exports>,
 }
@@ -202,6 +208,8 @@ impl Generation {
             path: PathRule::new(&config.supergraph.path.0.0),
             page_is_offered: config.homepage.enabled || config.sandbox.enabled,
             subgraphs,
+            subscriptions_max: connections::subscriptions(config),
+            schema_digest: Sha256::digest(&ground.sdl).into(),
             exports,
             config: Arc::clone(config),
         })
@@ -318,6 +326,12 @@ fn check_names(config: &Config, known: &[&str]) {
             "limits.subgraph.subgraphs",
             config.limits.subgraph.subgraphs.keys().collect(),
         ),
+        (
+            "subscription.mode",
+            config
+                .subscriptions()
+                .map_or_else(Vec::new, |it| it.named()),
+        ),
     ];
     for (key, names) in named {
         for name in names
@@ -337,7 +351,7 @@ fn options(config: &Config) -> OperationOptions {
     OperationOptions {
         introspection: config.supergraph.introspection,
         introspection_max_depth: limits.introspection_max_depth,
-        subscriptions: false,
+        subscriptions: config.subscriptions().is_some(),
         limits: Limits {
             max_selections: limits.max_selections,
             max_depth: most(limits.max_depth),

@@ -52,6 +52,7 @@ mod sources;
 mod spans;
 mod startup;
 mod subgraphs;
+mod subscription;
 mod tls;
 mod token_keys;
 mod worker;

@@ -34,6 +34,8 @@ pub(crate) struct Site {
     pub(crate) metrics: Option<String>,
     /// The path where others tell that answers are out of date.
     pub(crate) invalidation: Option<String>,
+    /// The path below which subgraphs send events.
+    pub(crate) callback: Option<String>,
 }
 
 /// The sites of a configuration by address, GraphQL first.
@@ -87,6 +89,12 @@ pub(crate) fn sites(
     {
         add(&endpoint.listen.0, &|site| {
             site.invalidation = Some(endpoint.path.0.0.clone());
+        });
+    }
+    let callback = config.subscriptions();
+    if let Some(callback) = callback.and_then(|it| it.mode.callback.as_ref()) {
+        add(&callback.listen.0, &|site| {
+            site.callback = Some(callback.path.0.0.clone());
         });
     }
     sites

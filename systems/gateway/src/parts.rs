@@ -46,6 +46,11 @@ pub(crate) struct Parts {
 #[must_use]
 pub(crate) struct Rest {
     parts: Pin<Box<dyn Stream<Item = Part>>>,
+    /// Writes the first part, which is the reply that passes the stages.
+    opener: fn(&[u8]) -> Bytes,
+    /// Whether it goes on for as long as the client wants. Such an answer counts as a request until it
+    /// begins.
+    is_endless: bool,
     /// Held so that limits count the request to its end.
     held: (Option<Permit>, Option<Work>),
 }
@@ -66,13 +71,38 @@ impl Rest {
     pub(crate) fn new(parts: impl Stream<Item = Part> + 'static) -> Self {
         Self {
             parts: Box::pin(parts),
+            opener: Multipart::first,
+            is_endless: false,
             held: (None, None),
         }
     }
 
-    /// Keeps the place among the requests that are worked on.
+    /// What follows the opening of an answer that goes on for as long as the client wants.
+    pub(crate) fn endless(
+        parts: impl Stream<Item = Part> + 'static,
+        opener: fn(&[u8]) -> Bytes,
+    ) -> Self {
+        Self {
+            opener,
+            is_endless: true,
+            ..Self::new(parts)
+        }
+    }
+
+    /// The first part as it is sent.
+    pub(crate) fn first(&self, body: &[u8]) -> Bytes {
+        (self.opener)(body)
+    }
+
+    /// Whether it goes on for as long as the client wants.
+    pub(crate) fn is_endless(&self) -> bool {
+        self.is_endless
+    }
+
+    /// Keeps the place among the requests that are worked on, unless it would be for as long as the
+    /// client wants.
     pub(crate) fn hold_permit(&mut self, permit: Permit) {
-        self.held.0 = Some(permit);
+        self.held.0 = Some(permit).filter(|_| !self.is_endless);
     }
 
     /// Keeps the place among the requests of the connection.
@@ -83,11 +113,24 @@ impl Rest {
 
 impl Outgoing {
     /// A body in parts that begins with `first`.
-    pub(crate) fn parts(first: Bytes, rest: Rest, account: (Account, StatusCode)) -> Self {
+    ///
+    /// What is counted and logged of a request is written at the end of its answer, or at the beginning
+    /// of one that is endless.
+    pub(crate) fn parts(
+        first: Bytes,
+        rest: Rest,
+        (account, status): (Account, StatusCode),
+    ) -> Self {
+        let account = if rest.is_endless() {
+            account.close(status);
+            None
+        } else {
+            Some((account, status))
+        };
         Self::Parts(Box::new(Parts {
             first: Some(first),
             rest: Some(rest),
-            account: Some(account),
+            account,
         }))
     }
 }
@@ -217,7 +260,7 @@ impl Term {
 }
 
 /// Waits until then; for ever where there is no such time.
-async fn until(time: Option<Instant>) {
+pub(crate) async fn until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time.into()).await,
         None => std::future::pending().await,
@@ -236,7 +279,7 @@ impl Multipart {
     const HEAD: &'static [u8] = b"\r\ncontent-type: application/json\r\n\r\n";
     const BOUNDARY: &'static [u8] = b"\r\n--graphql";
     /// What stands behind the boundary of the last part.
-    const END: &'static [u8] = b"--\r\n";
+    pub(crate) const END: &'static [u8] = b"--\r\n";
 
     /// The first part; there are more.
     pub(crate) fn first(json: &[u8]) -> Bytes {

@@ -18,7 +18,7 @@ use gateway_federation::{
 use gateway_remote::{Asking, Session, SessionError};
 use gateway_telemetry::{Active, Kind};
 use graphql_http::{DecodeError, GraphqlRequest, Media, Negotiated, RawObject, RawObjectBuf};
-use http::header::{self, HeaderName, HeaderValue};
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
 use crate::apq;
@@ -26,7 +26,7 @@ use crate::authorization;
 use crate::batch;
 use crate::deferred;
 use crate::engine::{Engine, Operation, Outcome};
-use crate::parts::{Multipart, Rest};
+use crate::parts::Rest;
 use crate::planning::{Allowed, NotPlanned, Order};
 use crate::progressive_override;
 use crate::reply::{self, JSON, Refusal as Refused, Reply};
@@ -34,6 +34,7 @@ use crate::serving::Serving;
 use crate::sources::Sources;
 use crate::spans;
 use crate::subgraphs::Subgraphs;
+use crate::subscription;
 
 /// The media types of bodies that count as JSON.
 const JSON_TYPES: [&str; 2] = ["application/json", "application/graphql+json"];
@@ -49,6 +50,8 @@ pub(crate) struct Summary {
     pub(crate) error_count: usize,
     /// Whether something is missing because of `limits`.
     pub(crate) is_cut: bool,
+    /// Whether the client takes answers only as events that a server sends.
+    pub(crate) takes_events_only: bool,
     /// Until when the answer may go on, where it may come in parts.
     pub(crate) parts_until: Option<Instant>,
     /// What of the answer follows its first part, which is the reply.
@@ -100,8 +103,12 @@ pub(crate) async fn serve(
             Box::pin(batch::answer(serving, &exchange, request, operations)).await
         }
     };
-    if summary.goes_on(&reply) {
-        reply.body = Multipart::first(&reply.body);
+    if summary.goes_on(&reply)
+        && let Some(rest) = &summary.rest
+    {
+        reply.body = rest.first(&reply.body);
+    } else if summary.takes_events_only {
+        subscription::as_events(&mut reply);
     }
     if let Some(service) = &extensions.router {
         service.response(&exchange, &mut reply).await;
@@ -130,8 +137,12 @@ async fn stages(
     summary: &mut Summary,
 ) -> Reply {
     let extensions = &serving.extensions;
-    let (media, mut text) = match understand(&request) {
-        Ok(understood) => understood,
+    let media = match negotiate(serving, &request.headers, summary) {
+        Ok(media) => media,
+        Err(refusal) => return *refusal,
+    };
+    let mut text = match understand(&request) {
+        Ok(text) => text,
         Err(refusal) => return *refusal,
     };
     exchange.client = Rc::new(into_head(request));
@@ -224,17 +235,33 @@ fn into_head(request: Request) -> ClientHead {
     }
 }
 
-/// The media type of the answer and the GraphQL request as JSON.
-fn understand(request: &Request) -> Result<(Media, Bytes), Refused> {
-    let accept = request.headers.get_all(header::ACCEPT).iter();
+/// The media type of the answer.
+fn negotiate(
+    serving: &Serving,
+    headers: &HeaderMap,
+    summary: &mut Summary,
+) -> Result<Media, Refused> {
+    let accept = headers.get_all(header::ACCEPT).iter();
     let negotiated = graphql_http::negotiate(accept.map(HeaderValue::as_bytes), false);
-    let Some(Negotiated::Response(media)) = negotiated else {
-        return Err(Box::new(reply::error(
-            StatusCode::NOT_ACCEPTABLE,
-            "'accept' header must be one of: \"*/*\", \"application/json\", \"application/graphql-response+json\"",
-            "INVALID_ACCEPT_HEADER",
-        )));
-    };
+    if let Some(Negotiated::Response(media)) = negotiated {
+        return Ok(media);
+    }
+    // Who takes events and nothing else gets every answer as one, where there are subscriptions.
+    if serving.generation.config.subscriptions().is_some()
+        && subscription::format(headers).is_some()
+    {
+        summary.takes_events_only = true;
+        return Ok(Media::Json);
+    }
+    Err(Box::new(reply::error(
+        StatusCode::NOT_ACCEPTABLE,
+        "'accept' header must be one of: \"*/*\", \"application/json\", \"application/graphql-response+json\"",
+        "INVALID_ACCEPT_HEADER",
+    )))
+}
+
+/// The GraphQL request as JSON.
+fn understand(request: &Request) -> Result<Bytes, Refused> {
     if request.method == Method::GET {
         let parameters = request.uri.query().unwrap_or_default();
         let read = graphql_http::from_parameters_or_hash::<RawObjectBuf, RawObjectBuf>(parameters);
@@ -254,7 +281,7 @@ fn understand(request: &Request) -> Result<(Media, Bytes), Refused> {
                     extensions: read.extensions,
                 };
                 // As JSON from here on, so that all stages see GET and POST alike.
-                Ok((media, graphql_http::to_json(&graphql).into()))
+                Ok(graphql_http::to_json(&graphql).into())
             }
             Err(error) => Err(Box::new(not_a_request(&error))),
         };
@@ -269,7 +296,7 @@ fn understand(request: &Request) -> Result<(Media, Bytes), Refused> {
     }
     // Once for all stages, so that what a script or a coprocessor checks is what is carried out.
     graphql_http::check_body(&request.body).map_err(|error| Box::new(not_a_request(&error)))?;
-    Ok((media, request.body.clone()))
+    Ok(request.body.clone())
 }
 
 /// A request whose variables and extensions stay text: executor and extensions read them only when
@@ -460,7 +487,7 @@ pub(crate) async fn make(serving: &Serving, asked: &Asked<'_>) -> Result<Outcome
         overrides: asked.overrides.clone(),
         grants: asked.grants.cloned(),
     };
-    let planned = serving.planning.plan(order, allowed).await;
+    let planned = serving.lasting.planning.plan(order, allowed).await;
     planned.map_err(|reason| {
         Box::new(match reason {
             NotPlanned::Overloaded => {
@@ -537,6 +564,7 @@ async fn execute(
     match (operation, &serving.generation.engine) {
         (Operation::Federated(prepared), Engine::Federated { .. })
             if summary.parts_until.is_some()
+                && prepared.kind() != OperationKind::Subscription
                 && prepared.defers(&variables)
                 && let Some(format) = deferred::format(&exchange.client.headers) =>
         {
@@ -549,6 +577,12 @@ async fn execute(
                 summary,
             ))
             .await
+        }
+        (Operation::Federated(prepared), Engine::Federated { .. })
+            if prepared.kind() == OperationKind::Subscription =>
+        {
+            let plan = (prepared, variables);
+            Box::pin(subscription::open(serving, exchange, plan, media, summary)).await
         }
         (Operation::Federated(prepared), Engine::Federated { policies, .. }) => {
             let subgraphs = Subgraphs::new(serving, exchange);

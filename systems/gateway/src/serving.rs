@@ -9,31 +9,62 @@ use crate::generation::Generation;
 use crate::metrics::Shard;
 use crate::parts::Drain;
 use crate::planning::Planning;
+use crate::subscription::{Callbacks, Counts, Retired, Retirement};
 
 /// What a worker serves requests with until the next reload.
 pub(crate) struct Serving {
     pub(crate) generation: Arc<Generation>,
     pub(crate) extensions: gateway_extensions::Worker,
+    /// Keeps its connections across reloads.
+    pub(crate) client: Client,
+    pub(crate) lasting: Lasting,
+    /// Its own end, for answers that would go on for longer.
+    retired: Retired,
+}
+
+/// What a worker has across reloads.
+#[derive(Clone)]
+pub(crate) struct Lasting {
     pub(crate) planning: Arc<Planning>,
     /// The end of the worker, for answers that go on.
     pub(crate) drain: Rc<Drain>,
+    /// The subscriptions of all workers.
+    pub(crate) subscriptions: Arc<Counts>,
+    /// Those of them whose events come by callbacks.
+    pub(crate) callbacks: Arc<Callbacks>,
 }
 
 impl Serving {
-    /// Compiles what belongs to one thread. `client` keeps its connections across reloads.
+    /// Compiles what belongs to one thread.
     pub(crate) fn new(
         generation: Arc<Generation>,
         client: Client,
         shard: &Arc<Shard>,
-        (planning, drain): (&Arc<Planning>, &Rc<Drain>),
+        lasting: Lasting,
     ) -> Rc<Self> {
         let names = generation.subgraphs.iter().map(|it| it.name.as_str());
         let observer = shard.observer(names);
         Rc::new(Self {
-            extensions: generation.extensions.worker(client, observer),
+            extensions: generation.extensions.worker(client.clone(), observer),
+            client,
             generation,
-            planning: Arc::clone(planning),
-            drain: Rc::clone(drain),
+            lasting,
+            retired: Retired::default(),
         })
+    }
+
+    /// Ends what would go on, because new requests are served with another generation.
+    pub(crate) fn retire(&self, for_the_sake_of: &Generation) {
+        let is_same = self.generation.schema_digest == for_the_sake_of.schema_digest;
+        self.retired.retire(if is_same {
+            Retirement::Config
+        } else {
+            Retirement::Schema
+        });
+    }
+
+    /// Waits until it is retired.
+    pub(crate) async fn retired(&self) -> Retirement {
+        self.retired.begun().await
     }
 }

@@ -42,6 +42,12 @@ const OPERATORS: Most = Most {
     per_address: 128,
 };
 
+/// Connections to the address where subgraphs send events.
+const SUBGRAPHS: Most = Most {
+    total: 1024,
+    per_address: 1024,
+};
+
 /// The whole program: reads the command line, listens, serves until stopped.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(words) {
@@ -154,6 +160,8 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         health: Health::new(&config.health_check.readiness),
         connections: ConnectionTable::new(connections::most(&config)),
         traffic: Arc::default(),
+        subscriptions: Arc::default(),
+        callbacks: Arc::default(),
         workers: count,
         exported: Arc::clone(&loader.exported),
     });
@@ -239,6 +247,7 @@ fn greeting(listener: &Listener, site: &Site, path: &str) -> String {
         site.health.as_deref(),
         site.metrics.as_deref(),
         site.invalidation.as_deref(),
+        site.callback.as_deref(),
     ];
     let paths: Vec<String> = paths
         .into_iter()
@@ -313,6 +322,8 @@ impl Supervisor {
             // Health and metrics answer also when clients have taken all other places.
             let table = if site.graphql {
                 Arc::clone(&self.common.connections)
+            } else if site.callback.is_some() {
+                ConnectionTable::new(SUBGRAPHS)
             } else {
                 ConnectionTable::new(OPERATORS)
             };

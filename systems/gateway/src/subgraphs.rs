@@ -37,8 +37,7 @@ impl Fetch for Subgraphs<'_> {
         if let Some(rate) = &shaping.rate
             && !rate.admits(clock::now())
         {
-            let message = "Your request has been rate limited";
-            return SubgraphAnswer::from_error(GraphqlError::new(message, "REQUEST_RATE_LIMITED"));
+            return SubgraphAnswer::from_error(rate_limited());
         }
         self.send(&request).await
     }
@@ -50,7 +49,12 @@ impl Fetch for Subgraphs<'_> {
     }
 }
 
-fn answer(outcome: SubgraphOutcome) -> SubgraphAnswer {
+/// Why a request is not sent to a subgraph that gets as many as it may.
+pub(crate) fn rate_limited() -> GraphqlError {
+    GraphqlError::new("Your request has been rate limited", "REQUEST_RATE_LIMITED")
+}
+
+pub(crate) fn answer(outcome: SubgraphOutcome) -> SubgraphAnswer {
     let errors = outcome.problems.into_iter().map(|problem| GraphqlError {
         message: problem.message,
         extensions: problem.extensions,

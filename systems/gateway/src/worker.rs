@@ -35,7 +35,8 @@ use crate::metrics::{self, Metrics, Shard};
 use crate::parts::{Drain, Outgoing};
 use crate::planning::{self, Planning};
 use crate::reply::{self, Reply};
-use crate::serving::Serving;
+use crate::serving::{Lasting, Serving};
+use crate::subscription;
 use crate::tls::Tls;
 
 /// What a worker is told to do.
@@ -59,6 +60,10 @@ pub(crate) struct Common {
     pub(crate) traffic: Arc<Traffic>,
     /// How many workers there are.
     pub(crate) workers: usize,
+    /// The subscriptions of clients.
+    pub(crate) subscriptions: Arc<subscription::Counts>,
+    /// Those of them whose events come by callbacks.
+    pub(crate) callbacks: Arc<subscription::Callbacks>,
     /// What became of spans and metrics for collectors.
     pub(crate) exported: Arc<gateway_telemetry::Counts>,
 }
@@ -99,7 +104,12 @@ pub(crate) fn run(
             generation,
             client.clone(),
             &shard,
-            (&common.planning, &drain),
+            Lasting {
+                planning: Arc::clone(&common.planning),
+                drain: Rc::clone(&drain),
+                subscriptions: Arc::clone(&common.subscriptions),
+                callbacks: Arc::clone(&common.callbacks),
+            },
         )),
         client,
         shard,
@@ -158,10 +168,12 @@ impl Worker {
                 Order::Generation(generation) => {
                     let client = self.client.clone();
                     client.set_limits(connections::upstream(&generation.config));
-                    let shared = (&self.common.planning, &self.drain);
-                    let serving = Serving::new(generation, client, &self.shard, shared);
+                    let lasting = self.serving().lasting.clone();
+                    let serving = Serving::new(generation, client, &self.shard, lasting);
                     // Requests under way hold an `Rc` of the former view and end with it.
-                    self.serving.replace(serving);
+                    let former = self.serving.replace(Rc::clone(&serving));
+                    // After it is replaced: who subscribes again does so on the new one.
+                    former.retire(&serving.generation);
                     tracker.set(timeouts());
                 }
                 Order::Stop(limit) => {
@@ -290,6 +302,12 @@ impl Worker {
         } else if site.invalidation.as_deref() == Some(path) {
             let serving = self.serving();
             Box::pin(invalidation::answer(&serving.generation, parts, body)).await
+        } else if let Some(below) = &site.callback
+            && let Some(id) = subscription::id_of_callback(path, below)
+        {
+            let id = id.to_owned();
+            let callbacks = &self.common.callbacks;
+            Box::pin(subscription::answer_callback(callbacks, &id, (parts, body))).await
         } else {
             reply::empty(StatusCode::NOT_FOUND)
         }

@@ -4,11 +4,13 @@
 //! Equal weights: the draft's own media type first when the client names it, else JSON, which every
 //! client understands.
 
+mod events;
 mod parts;
 
 use crate::content_type::leaves_utf_8;
 use crate::media::Media;
 
+pub use events::{EventFormat, event_format};
 pub use parts::{IncrementalFormat, incremental_format};
 
 /// What the client prefers.

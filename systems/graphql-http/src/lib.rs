@@ -16,7 +16,10 @@ mod media;
 mod refusal;
 mod request;
 
-pub use accept::{IncrementalFormat, Negotiated, incremental_format, negotiate, parse_weight};
+pub use accept::{
+    EventFormat, IncrementalFormat, Negotiated, event_format, incremental_format, negotiate,
+    parse_weight,
+};
 pub use admit::{Head, Step, admit};
 pub use content_type::is_json;
 pub use media::Media;

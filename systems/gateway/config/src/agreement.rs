@@ -5,7 +5,7 @@ use yaml_with_places::{Finding, Findings, Node};
 
 use crate::written::Written;
 use crate::{Condition, Config, CorsPolicy, Stage};
-use crate::{persisted_queries, response_cache, telemetry};
+use crate::{persisted_queries, response_cache, subscription, telemetry};
 
 /// Reports keys that contradict each other.
 pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
@@ -51,6 +51,7 @@ pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
     persisted_queries::check(config, &mut report);
     response_cache::check(config, &mut report);
     telemetry::check(config, &mut report);
+    subscription::check(config, &mut report);
     if config.demand_control.enabled && !config.remote_schemas.is_empty() {
         report(
             &["demand_control", "enabled"],

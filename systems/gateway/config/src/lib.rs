@@ -47,6 +47,7 @@ mod session_variables;
 mod shaping;
 mod structure;
 mod subgraph_errors;
+mod subscription;
 mod surface;
 mod survey;
 mod telemetry;
@@ -102,6 +103,10 @@ pub use shaping::{
     Compression, EffectiveShaping, RateLimit, Retry, RouterShaping, SubgraphShaping, TrafficShaping,
 };
 pub use subgraph_errors::{ErrorPolicy, ExtensionKeys, IncludeSubgraphErrors};
+pub use subscription::{
+    Callback, EventSource, HeartbeatInterval, Passthrough, Subscription, SubscriptionMode,
+    WebSocketMode, WebSocketProtocol,
+};
 pub use surface::{
     Csrf, HealthCheck, Homepage, HttpServer, Limits, Readiness, ReadinessInterval, ResponseSize,
     Rhai, Sandbox, Server, SubgraphSizes, Supergraph, VariableValidation,
@@ -172,6 +177,8 @@ pub struct Config {
     pub demand_control: DemandControl,
     /// Answers of subgraphs that are kept.
     pub response_cache: ResponseCache,
+    /// Operations whose answers go on. None are served when it is left out.
+    pub subscription: Option<Subscription>,
     /// Whether mutations are refused.
     pub forbid_mutations: bool,
     /// GraphQL services whose schemas are merged into one and served here, in place of a
@@ -192,6 +199,12 @@ pub struct Config {
 }
 
 impl Config {
+    /// How subscriptions are served, where they are.
+    #[must_use]
+    pub fn subscriptions(&self) -> Option<&Subscription> {
+        self.subscription.as_ref().filter(|it| it.enabled)
+    }
+
     /// What `--dev` changes: introspection, the sandbox in place of the homepage, and errors of
     /// subgraphs as they are.
     pub fn for_development(&mut self) {

@@ -23,8 +23,6 @@ pub(crate) enum On {
     Filled,
     /// When its `enabled` is true; left out means false.
     Enabled,
-    /// Unless its `enabled` is false.
-    UnlessDisabled,
 }
 
 /// A key without code behind it, and everything below it.
@@ -61,6 +59,9 @@ const BARE_SPANS: &str = "spans have no events and no links";
 const W3C_ONLY: &str = "traces go on by `traceparent` of the W3C";
 const VERIFIED_NAME: &str = "the name in `endpoint` is the one that is verified";
 const RESOLVER: &str = "the system's resolver decides";
+
+const OWN_SUBSCRIPTION: &str =
+    "each subscription of a client is one at the subgraph, with the headers of that client";
 
 /// The first that fits counts.
 pub(crate) const UNSERVED: &[Unserved] = &[
@@ -101,15 +102,20 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "there are no plugins in WebAssembly, and what they check or change would be missing: move them to a script (`rhai`) or to a coprocessor",
     ),
     // What clients ask for.
-    refused(
-        "subscription",
-        On::UnlessDisabled,
-        "subscriptions are not served, and every one would fail: set `subscription.enabled: false`",
+    idle("subscription/deduplication", OWN_SUBSCRIPTION),
+    idle("subscription/enable_deduplication", OWN_SUBSCRIPTION),
+    idle(
+        "subscription/max_reconnect_attempts",
+        "a subscription ends with its connection, and its client subscribes again",
+    ),
+    idle(
+        "subscription/reconnect_delay",
+        "a subscription ends with its connection, and its client subscribes again",
     ),
     refused(
         "events",
         On::Filled,
-        "subscriptions are not served: remove it",
+        "events of brokers are not read: remove it, and let a subgraph send them",
     ),
     refused(
         "preview_file_uploads",
@@ -479,6 +485,10 @@ pub(crate) const MOVED: &[(&str, &str)] = &[
     ("preview_demand_control", "demand_control"),
     ("preview_response_cache", "response_cache"),
     ("preview_entity_cache", "response_cache"),
+    (
+        "subscription/mode/preview_callback",
+        "subscription/mode/callback",
+    ),
 ];
 
 /// The first entry that a path fits.

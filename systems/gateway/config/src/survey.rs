@@ -204,7 +204,6 @@ impl On {
                 Value::Reported => false,
             },
             On::Enabled => enabled().is_some_and(|text| text != "false"),
-            On::UnlessDisabled => enabled() != Some("false"),
         }
     }
 
@@ -214,7 +213,6 @@ impl On {
             On::Always => "always",
             On::Filled => "unless empty",
             On::Enabled => "when enabled",
-            On::UnlessDisabled => "unless disabled",
         }
     }
 }

@@ -18,6 +18,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::graphql_text::{GraphqlName, StoredText, TypeDefinitions, TypeReference};
 use crate::session_variables::SessionName;
+use crate::subscription::HeartbeatInterval;
 
 mod address;
 mod amount;
@@ -154,6 +155,7 @@ pub(crate) fn check(form: &str, text: &str) -> Option<Result<(), String>> {
         SessionName::NAME => with::<SessionName>(text),
         OtlpEndpoint::NAME => with::<OtlpEndpoint>(text),
         Sampler::NAME => with::<Sampler>(text),
+        HeartbeatInterval::NAME => with::<HeartbeatInterval>(text),
         _ => None,
     }
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use gateway_config::{Config, RhaiLimits};
 use gateway_upstream::{Client, Endpoint, EndpointError, Policy};
 use redis_link::LinkError;
@@ -12,6 +13,7 @@ use redis_link::LinkError;
 use crate::address::{endpoint, http2, trust};
 use crate::answer_cache::AnswerCache;
 use crate::coprocessor::CoprocessorStage;
+use crate::event_request::EventRequest;
 use crate::exchange::{Exchange, Response};
 use crate::flights::Flights;
 use crate::header_rules::Rules;
@@ -368,6 +370,25 @@ impl Worker {
         call: SubgraphCall,
     ) -> SubgraphOutcome {
         self.subgraphs[subgraph].call(exchange, call).await
+    }
+
+    /// Takes a request that subscribes at the subgraph with this index through the same rules and
+    /// request stages; its path stands in place of the subgraph's. It is not sent.
+    ///
+    /// # Errors
+    /// What is the answer in its place.
+    ///
+    /// # Panics
+    /// When there is no subgraph with this index.
+    pub async fn event_request(
+        &self,
+        subgraph: usize,
+        exchange: &Exchange,
+        asked: (Option<&str>, Bytes),
+    ) -> Result<EventRequest, SubgraphOutcome> {
+        self.subgraphs[subgraph]
+            .event_request(exchange, asked)
+            .await
     }
 
     /// Sends any request to the subgraph with this index, through the same rules and stages.

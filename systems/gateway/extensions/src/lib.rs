@@ -19,6 +19,7 @@ mod condition;
 mod context;
 mod coprocessor;
 mod encoding;
+mod event_request;
 mod exchange;
 mod failure;
 mod flights;
@@ -41,6 +42,7 @@ pub use context::{
     REQUIRED_POLICIES, REQUIRED_SCOPES, UNRESOLVED_LABELS,
 };
 pub use coprocessor::{CoprocessorError, CoprocessorStage};
+pub use event_request::EventRequest;
 pub use exchange::{ClientHead, Exchange, PartOf, QueryPlan, Request, Response, Step};
 pub use failure::FetchProblem;
 pub use header_rules::{ClientBody, Rules};
@@ -49,4 +51,4 @@ pub use observer::{NoObserver, Observer, StageKind};
 pub use relay::{RelayCall, RelayError};
 pub use service::Service;
 pub use subgraph::{SubgraphCall, SubgraphOutcome};
-pub use token::{KeyStore, TokenKeys};
+pub use token::{KeyStore, TokenKeys, seconds_until_expiry};

@@ -364,6 +364,13 @@ fn check_times(claims: &Map<String, Value>, now: f64) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// How long a token with these claims is valid for; nothing when it does not say until when.
+#[must_use]
+pub fn seconds_until_expiry(claims: Option<&Value>) -> Option<f64> {
+    let end = claims?.get("exp")?.as_f64()?;
+    Some(end + LEEWAY_SECONDS - now_seconds())
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "tokens name times of day, and this is where they are compared with it"

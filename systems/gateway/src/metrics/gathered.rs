@@ -39,6 +39,11 @@ fn counts(common: &Common, generation: &Generation) -> impl metrics::Counts + us
         connections: Arc::clone(&common.connections),
         traffic: Arc::clone(&common.traffic),
         exported: Arc::clone(&common.exported),
+        // Not told of where none can be.
+        subscriptions: generation
+            .config
+            .subscriptions()
+            .map(|_| common.subscriptions.told()),
     };
     common.metrics.counts(caches, elsewhere)
 }

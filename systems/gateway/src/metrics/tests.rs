@@ -20,6 +20,7 @@ fn text_of(metrics: &Metrics, caches: Caches) -> String {
         connections: connections(),
         traffic: Arc::default(),
         exported: Arc::default(),
+        subscriptions: None,
     };
     telemetry::metrics::text(Arc::new(metrics.counts(caches, elsewhere)))
 }

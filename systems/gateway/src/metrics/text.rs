@@ -13,6 +13,8 @@ use telemetry::metrics::{Buckets, Counts, Scrape};
 
 use crate::demand::{self, Demanded};
 
+use crate::subscription::Told;
+
 use super::{
     Answers, BUCKETS_US, Caches, CallCounts, Client, Histogram, Listed, Metrics, Planning, STAGES,
     Shard, lock,
@@ -33,6 +35,7 @@ impl Metrics {
             planning: self.planning(),
             traffic: elsewhere.traffic,
             exported: elsewhere.exported,
+            subscriptions: elsewhere.subscriptions,
         });
         (snapshot, elsewhere.connections)
     }
@@ -47,6 +50,8 @@ pub(super) struct Elsewhere {
     pub(super) traffic: Arc<Traffic>,
     /// Spans and metrics for collectors.
     pub(super) exported: Arc<Exported>,
+    /// Subscriptions, where they are served.
+    pub(super) subscriptions: Option<Told>,
 }
 
 /// The counts that one scrape writes.
@@ -57,6 +62,7 @@ pub(super) struct Snapshot {
     planning: Arc<Planning>,
     traffic: Arc<Traffic>,
     exported: Arc<Exported>,
+    subscriptions: Option<Told>,
 }
 
 impl Counts for Snapshot {
@@ -68,8 +74,33 @@ impl Counts for Snapshot {
         self.clients(scrape)?;
         caches(scrape, &self.caches)?;
         exported(scrape, &self.exported)?;
+        if let Some(told) = &self.subscriptions {
+            subscriptions(scrape, told)?;
+        }
         planning(scrape, &self.planning, self.caches.plans.queued)
     }
+}
+
+/// The subscriptions of clients.
+fn subscriptions(scrape: &mut Scrape<'_>, told: &Told) -> Result {
+    let help = "Subscriptions of clients that are open";
+    scrape.gauge("graphql_subscriptions", help, (&[], told.open))?;
+    let help = "Subscriptions that were refused because too many are open";
+    scrape.counter("graphql_subscriptions_refused", help, told.refused)?;
+    let help = "Responses to events of subscriptions";
+    scrape.counter("graphql_subscriptions_events", help, told.events)?;
+    let help = "Events of subscriptions that gave way to newer ones";
+    scrape.counter("graphql_subscriptions_events_skipped", help, told.skipped)?;
+    let ended: Vec<_> = told
+        .ended
+        .iter()
+        .map(|(by, count)| ([("by", *by)], *count))
+        .collect();
+    scrape.counters(
+        "graphql_subscriptions_ended",
+        "Subscriptions that ended, by who ended them",
+        ended.iter().map(|(labels, count)| (&labels[..], *count)),
+    )
 }
 
 /// The connections to services.

@@ -27,18 +27,18 @@ const REVIEWS: &str = r#"{"data":{"_entities":[{"overallRating":4},{"overallRati
 const WHOLE: &str = r#"{"data":{"locations":[{"id":"1","name":"A","overallRating":4},{"id":"2","name":"B","overallRating":5}]}}"#;
 
 /// A response as it comes, chunk by chunk.
-struct Stream {
+pub(crate) struct Stream {
     socket: BufReader<TcpStream>,
-    head: String,
+    pub(crate) head: String,
 }
 
 impl Stream {
-    fn begin(gateway: &Gateway, accept: &str, query: &str) -> Self {
+    pub(crate) fn begin(gateway: &Gateway, accept: &str, query: &str) -> Self {
         let body = json!({ "query": query }).to_string();
         Self::send(gateway, accept, &body)
     }
 
-    fn send(gateway: &Gateway, accept: &str, body: &str) -> Self {
+    pub(crate) fn send(gateway: &Gateway, accept: &str, body: &str) -> Self {
         let mut socket = TcpStream::connect(&gateway.address).unwrap();
         let length = body.len();
         let head = format!(
@@ -56,7 +56,7 @@ impl Stream {
         Self { socket, head }
     }
 
-    fn has(&self, line: &str) -> bool {
+    pub(crate) fn has(&self, line: &str) -> bool {
         self.head.lines().any(|it| it.eq_ignore_ascii_case(line))
     }
 
@@ -68,7 +68,7 @@ impl Stream {
     }
 
     /// A body in one piece.
-    fn whole(mut self) -> String {
+    pub(crate) fn whole(mut self) -> String {
         let length = self.length();
         let length = length.unwrap_or_else(|| panic!("not in one piece: {}", self.head));
         let mut body = vec![0; length];
@@ -77,7 +77,7 @@ impl Stream {
     }
 
     /// The next chunk; nothing at the end.
-    fn chunk(&mut self) -> Option<String> {
+    pub(crate) fn chunk(&mut self) -> Option<String> {
         let mut line = String::new();
         self.socket.read_line(&mut line).unwrap();
         let length = usize::from_str_radix(line.trim(), 16);

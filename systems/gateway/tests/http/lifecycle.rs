@@ -56,10 +56,10 @@ fn check_reads_a_configuration_and_serves_nothing() {
         ),
         "{told}"
     );
-    let refused = check("cors: {}\nsubscription: {enabled: true}\n");
+    let refused = check("cors: {}\npreview_file_uploads: {enabled: true}\n");
     let told = String::from_utf8(refused.stdout).unwrap();
     assert!(
-        told.contains("works:\n  line 1: cors\nrefused:\n  line 2: subscription: "),
+        told.contains("works:\n  line 1: cors\nrefused:\n  line 2: preview_file_uploads: "),
         "{told}"
     );
     assert_eq!(refused.status.code(), Some(2));

@@ -374,6 +374,19 @@ impl Client {
         })
     }
 
+    /// A connection of its own, which only HTTP/1.1 is spoken over, for protocols that begin with it.
+    ///
+    /// It takes no place among those of calls: it lasts for as long as the caller wants, and calls would
+    /// wait for it. Whoever opens such connections bounds their number.
+    pub(crate) async fn own_connection(&self, endpoint: &Endpoint) -> Result<Stream, SendError> {
+        Tally::add(&self.0.tally.connects);
+        let policy = Policy {
+            http2: Http2::Disable,
+            ..endpoint.policy().clone()
+        };
+        Stream::connect(endpoint, || self.tls(&policy), &self.0.settings.traffic).await
+    }
+
     /// Closes idle connections to other origins that leave no room for one more.
     fn make_room(&self) {
         let mut pool = self.0.pool.borrow_mut();

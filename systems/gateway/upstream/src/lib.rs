@@ -26,6 +26,7 @@ mod places;
 mod pool;
 mod reply;
 mod tls;
+mod websocket;
 
 pub use client::{Call, Client, ClientSettings, ConnectionLimits};
 pub use counters::{Counters, Traffic};
@@ -33,3 +34,4 @@ pub use endpoint::{Endpoint, EndpointError, Http2, Policy};
 pub use error::SendError;
 pub use reply::Reply;
 pub use tls::{Trust, TrustError};
+pub use websocket::{Received, Upgrade, WebSocket, WebSocketError};

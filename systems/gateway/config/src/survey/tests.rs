@@ -180,8 +180,7 @@ fn what_is_off_is_accepted() {
         experimental_chaos: {force_reload: null}\n\
         authentication: {subgraph: }\n";
     assert_snapshot!(told(text), @r"
-    works: 6
-    no effect: 1 subscription
+    works: 8
     no effect: 5 preview_file_uploads
     no effect: 7 plugins
     no effect: 8 wasm
@@ -200,14 +199,12 @@ fn what_is_on_and_not_served_is_refused_at_its_place() {
         wasm: {plugins: [{name: a}]}\n\
         subscriptions: {}\n";
     assert_snapshot!(told(text), @r"
-    works: 0
+    works: 1
     no effect: 3 plugins.experimental.expose_query_plan
-    refused: 1 subscription
     refused: 3 plugins.acme.audit
     refused: 4 preview_file_uploads
     refused: 5 authentication.subgraph
     refused: 6 wasm
-    mistake: 2 `subscription` cannot be served: subscriptions are not served, and every one would fail: set `subscription.enabled: false`
     mistake: 3 `plugins.acme.audit` cannot be served: there are no native plugins, and what this one checks or changes would be missing: move it to a script (`rhai`) or to a coprocessor
     mistake: 4 `preview_file_uploads` cannot be served: files are not passed on, and every upload would fail: set `preview_file_uploads.enabled: false`
     mistake: 5 `authentication.subgraph` cannot be served: requests to subgraphs would not be signed: let a coprocessor sign them, or a proxy beside the gateway
@@ -280,4 +277,31 @@ fn each_key_of_the_list_can_be_found_by_its_path() {
             "entry {index} is behind one that fits the same"
         );
     }
+}
+
+#[test]
+fn subscriptions_need_a_way_for_events_to_come() {
+    assert_snapshot!(told("subscription: {}\n"), @"
+    works: 1
+    mistake: 1 no subgraph has a way to send events, and every subscription would fail: write `mode: {passthrough: {all: {path: /ws}}}`, or set `subscription.enabled: false`
+    ");
+    let mode = |mode: &str| told(&format!("subscription: {{mode: {{{mode}}}}}\n"));
+    for mode in [
+        mode("callback: {public_url: 'http://a/callback'}"),
+        mode("passthrough: {subgraphs: {a: {protocol: graphql_ws}}}"),
+    ] {
+        assert_eq!(mode, "works: 1\nstarts");
+    }
+    assert_snapshot!(mode("passthrough: {all: {path: /ws, heartbeat_interval: 0s}}"), @"
+    works: 2
+    mistake: 1 expected a time above zero, or `disabled`
+    ");
+    assert_snapshot!(
+        told("subscription: {deduplication: {enabled: true}, mode: {passthrough: {all: {}}}}\n"),
+        @"
+    works: 1
+    no effect: 1 subscription.deduplication
+    starts
+    "
+    );
 }

@@ -1,0 +1,233 @@
+//! `subscription`: operations whose answers go on, and how subgraphs send their events.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::Config;
+use crate::agreement::Report;
+use crate::written::{Endpoint, Form, Listen, PlainPath, Written};
+
+/// Subscriptions: clients get their events by multipart or server-sent events, subgraphs send them by
+/// WebSocket or by HTTP callbacks.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Subscription {
+    /// Whether they are served; true when left out, as in the original, so that `subscription: {}` turns
+    /// them on.
+    pub enabled: bool,
+    /// How events come from subgraphs. One that neither mode is for has no subscriptions.
+    pub mode: SubscriptionMode,
+    /// Most subscriptions of clients at a time, 10000 when left out; `null` for any. More are answered
+    /// with 429. The original has no limit when it is left out.
+    pub max_opened_subscriptions: Option<NonZeroUsize>,
+    /// Most events that wait for a client; the oldest gives way to a new one.
+    pub queue_capacity: NonZeroUsize,
+    /// How long a subscription lasts at most. Not known to the original.
+    pub max_lifetime: Option<Written<Duration>>,
+}
+
+impl Default for Subscription {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            mode: SubscriptionMode::default(),
+            max_opened_subscriptions: NonZeroUsize::new(10_000),
+            queue_capacity: NonZeroUsize::new(128).expect("128 is not zero"),
+            max_lifetime: None,
+        }
+    }
+}
+
+/// How events come from subgraphs.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SubscriptionMode {
+    /// By WebSocket; goes before `callback` for a subgraph that both are for.
+    pub passthrough: Option<Passthrough>,
+    /// By requests of the subgraph to the gateway.
+    pub callback: Option<Callback>,
+}
+
+/// Subgraphs that send events by WebSocket.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Passthrough {
+    /// All subgraphs.
+    pub all: Option<WebSocketMode>,
+    /// One subgraph, by its name; what it leaves out is not taken from `all`, as in the original.
+    pub subgraphs: BTreeMap<String, WebSocketMode>,
+}
+
+/// How a subgraph is reached by WebSocket.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebSocketMode {
+    /// The path, in place of that of the subgraph's URL.
+    pub path: Option<Written<PlainPath>>,
+    /// What is spoken over it.
+    pub protocol: WebSocketProtocol,
+    /// How often the subgraph is asked whether it is still there: `disabled`, `enabled` for 5s, or a
+    /// time.
+    pub heartbeat_interval: Written<HeartbeatInterval>,
+}
+
+/// What is spoken over a WebSocket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WebSocketProtocol {
+    /// That of the library `graphql-ws`, whose subprotocol is `graphql-transport-ws`.
+    #[default]
+    GraphqlWs,
+    /// That of the library `subscriptions-transport-ws`, which is no longer maintained, and whose
+    /// subprotocol is `graphql-ws`.
+    GraphqlTransportWs,
+}
+
+/// Subgraphs that send events by HTTP requests to the gateway, by version 1.0 of Apollo's protocol.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Callback {
+    /// The URL under which subgraphs reach `path` at `listen`; the id of each subscription is added.
+    pub public_url: Written<Endpoint>,
+    /// The address.
+    #[serde(default = "callback_listen")]
+    pub listen: Written<Listen>,
+    /// On which path.
+    #[serde(default = "callback_path")]
+    pub path: Written<PlainPath>,
+    /// How often a subgraph has to say that it is still there, 5s when left out; `disabled` for never.
+    #[serde(default = "callback_heartbeat")]
+    pub heartbeat_interval: Written<HeartbeatInterval>,
+    /// The subgraphs; all when empty.
+    #[serde(default)]
+    pub subgraphs: BTreeSet<String>,
+}
+
+fn callback_listen() -> Written<Listen> {
+    Written(Listen::Tcp("127.0.0.1:4000".to_owned()))
+}
+
+fn callback_path() -> Written<PlainPath> {
+    Written(PlainPath("/callback".to_owned()))
+}
+
+fn callback_heartbeat() -> Written<HeartbeatInterval> {
+    Written(HeartbeatInterval(Some(USUAL_HEARTBEAT)))
+}
+
+const USUAL_HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// How often something says that it is still there; never without a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeartbeatInterval(pub Option<Duration>);
+
+impl Form for HeartbeatInterval {
+    const NAME: &'static str = "heartbeat-interval";
+
+    fn read(text: &str) -> Result<Self, String> {
+        match text {
+            "disabled" => Ok(Self(None)),
+            "enabled" => Ok(Self(Some(USUAL_HEARTBEAT))),
+            _ => match Duration::read(text) {
+                Ok(time) if time.is_zero() => {
+                    Err("expected a time above zero, or `disabled`".to_owned())
+                }
+                Ok(time) => Ok(Self(Some(time))),
+                Err(_) => Err(format!(
+                    "expected `disabled`, `enabled` or a time such as `10s`, found `{text}`"
+                )),
+            },
+        }
+    }
+
+    fn write(&self) -> String {
+        self.0
+            .map_or_else(|| "disabled".to_owned(), |time| time.write())
+    }
+}
+
+/// How the events of one subgraph come.
+#[derive(Clone, Copy, Debug)]
+pub enum EventSource<'a> {
+    /// By WebSocket.
+    WebSocket(&'a WebSocketMode),
+    /// By requests to the gateway.
+    Callback(&'a Callback),
+}
+
+impl Subscription {
+    /// The subgraphs that are named.
+    #[must_use]
+    pub fn named(&self) -> Vec<&String> {
+        let sockets = self.mode.passthrough.iter();
+        let callbacks = self.mode.callback.iter();
+        let sockets = sockets.flat_map(|it| it.subgraphs.keys());
+        sockets
+            .chain(callbacks.flat_map(|it| &it.subgraphs))
+            .collect()
+    }
+
+    /// How the events of a subgraph come; nothing when it has no subscriptions.
+    #[must_use]
+    pub fn of_subgraph(&self, name: &str) -> Option<EventSource<'_>> {
+        let passthrough = self.mode.passthrough.as_ref();
+        let socket = passthrough.and_then(|mode| mode.subgraphs.get(name).or(mode.all.as_ref()));
+        if let Some(socket) = socket {
+            return Some(EventSource::WebSocket(socket));
+        }
+        let callback = self.mode.callback.as_ref();
+        callback
+            .filter(|it| it.subgraphs.is_empty() || it.subgraphs.contains(name))
+            .map(EventSource::Callback)
+    }
+}
+
+/// Reports subscriptions that could not be served.
+pub(crate) fn check(config: &Config, report: &mut Report<'_>) {
+    let Some(subscription) = config.subscriptions() else {
+        return;
+    };
+    if !config.remote_schemas.is_empty() || !config.actions.is_empty() {
+        report(
+            &["subscription", "enabled"],
+            "subscriptions are served for supergraphs only: set `subscription.enabled: false`"
+                .to_owned(),
+        );
+    }
+    let mode = &subscription.mode;
+    let has_socket = mode
+        .passthrough
+        .as_ref()
+        .is_some_and(|it| it.all.is_some() || !it.subgraphs.is_empty());
+    if !has_socket && mode.callback.is_none() {
+        report(
+            &["subscription", "mode"],
+            "no subgraph has a way to send events, and every subscription would fail: write `mode: {passthrough: {all: {path: /ws}}}`, or set `subscription.enabled: false`".to_owned(),
+        );
+    }
+    if let Some(callback) = &mode.callback {
+        check_callback(config, callback, report);
+    }
+}
+
+fn check_callback(config: &Config, callback: &Callback, report: &mut Report<'_>) {
+    if matches!(callback.public_url.0, Endpoint::Unix { .. }) {
+        report(
+            &["subscription", "mode", "callback", "public_url"],
+            "expected a URL that subgraphs can call, `http://host:port/callback`".to_owned(),
+        );
+    }
+    // Two services at one path: the first to be asked would hide the other.
+    let is_same = callback.listen.0 == config.supergraph.listen.0
+        && callback.path.0.0 == config.supergraph.path.0.0;
+    if is_same {
+        report(
+            &["subscription", "mode", "callback", "path"],
+            "callbacks and GraphQL cannot have the same address and path".to_owned(),
+        );
+    }
+}

@@ -1,0 +1,249 @@
+//! Operations whose answers go on: a response to each event of a subgraph.
+//!
+//! Opening one is part of the request, with all its stages and limits. What receives of the subgraph
+//! (`socket`) is a task of its own that puts events into a queue; the body of the answer takes them out,
+//! carries the rest of the plan out for each, and writes a part (see `parts`). When the client leaves,
+//! the body is dropped, with it the end of the queue, and the task says goodbye to the subgraph.
+//!
+//! A subscription ends with what it was opened on: a reload ends it, as clients subscribe again and the
+//! old schema would live for as long as the slowest of them; so does a stop, at its beginning.
+
+mod callback;
+mod feed;
+mod format;
+mod opened;
+mod queue;
+mod socket;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream;
+use gateway_config::{Callback, EventSource, Subscription, WebSocketMode};
+use gateway_extensions::{Exchange, PartOf};
+use gateway_federation::{
+    GraphqlError, Prepared, SUBSCRIPTION_DISABLED, SubgraphAnswer, SubgraphRequest, Variables,
+};
+use graphql_http::{EventFormat, Media, event_format};
+use http::StatusCode;
+use http::header::{self, HeaderMap, HeaderValue};
+
+use crate::clock;
+use crate::parts::Rest;
+use crate::pipeline::Summary;
+use crate::reply::{self, Reply};
+use crate::serving::Serving;
+use crate::subgraphs;
+use feed::{Answering, Feed};
+use queue::{Queue, Receiver};
+use socket::{Broken, Link, MESSAGE_BYTES_MAX, OPENING_MAX};
+
+pub(crate) use callback::{Callbacks, answer as answer_callback, id_of as id_of_callback};
+pub(crate) use feed::{Retired, Retirement};
+pub(crate) use opened::{Counts, Told};
+
+/// Where a stage writes what subgraphs get as the payload of `connection_init`.
+const CONNECTION_PARAMETERS: &str = "apollo.subscription.custom_connection_params";
+
+/// The format of events that a client accepts, if any.
+pub(crate) fn format(headers: &HeaderMap) -> Option<EventFormat> {
+    let accept = headers.get_all(header::ACCEPT).iter();
+    event_format(accept.map(HeaderValue::as_bytes))
+}
+
+/// Opens a subscription: the reply is the beginning of its answer, the rest is left in the summary.
+pub(crate) async fn open(
+    serving: &Rc<Serving>,
+    exchange: &Exchange,
+    plan: (Arc<Prepared>, Variables),
+    media: Media,
+    summary: &mut Summary,
+) -> Reply {
+    let Some(config) = serving.generation.config.subscriptions() else {
+        let error = GraphqlError::new("subscriptions are not enabled", SUBSCRIPTION_DISABLED);
+        return refused(StatusCode::BAD_REQUEST, media, error);
+    };
+    let Some(format) = format(&exchange.client.headers).filter(|_| summary.parts_until.is_some())
+    else {
+        let error = GraphqlError::new(
+            "the answer to a subscription goes on: send it alone, and with the header 'accept: multipart/mixed;subscriptionSpec=1.0' or 'accept: text/event-stream'",
+            "SUBSCRIPTION_BAD_HEADER",
+        );
+        return refused(StatusCode::NOT_ACCEPTABLE, media, error);
+    };
+    let most = serving.generation.subscriptions_max;
+    let Some(opened) = serving.lasting.subscriptions.open(most) else {
+        let error = GraphqlError::new(
+            "can't open new subscription, limit reached",
+            "SUBSCRIPTION_MAX_LIMIT",
+        );
+        return refused(StatusCode::TOO_MANY_REQUESTS, media, error);
+    };
+    let answering = Answering::new(serving, exchange, plan);
+    let source = {
+        let (prepared, variables) = answering.plan();
+        match prepared.subscription(variables) {
+            Some(request) => source(serving, exchange, config, &request).await,
+            // All that it selects is what the client may not see.
+            None => Err(SubgraphAnswer::default()),
+        }
+    };
+    match source {
+        Ok(receiver) => {
+            let feed = Feed::new(answering, (receiver, opened), format);
+            begin(
+                format,
+                summary,
+                Rest::endless(feed.parts(), format::opener(format)),
+            )
+        }
+        Err(answer) => {
+            let answered = answering.answer(answer).await;
+            summary.error_count = answered.error_count;
+            let rest = Rest::endless(stream::empty(), format::whole(format));
+            let mut reply = begin(format, summary, rest);
+            reply.body = answered.body;
+            reply
+        }
+    }
+}
+
+/// Writes a whole answer for a client that takes nothing but events. A refusal stays what it is.
+pub(crate) fn as_events(reply: &mut Reply) {
+    if !reply.status.is_success() {
+        return;
+    }
+    let format = EventFormat::ServerSent;
+    reply.body = format::whole(format)(&reply.body);
+    let media = format::content_type(format);
+    reply.headers.insert(header::CONTENT_TYPE, media);
+}
+
+/// The reply that opens an answer of events.
+fn begin(format: EventFormat, summary: &mut Summary, rest: Rest) -> Reply {
+    let media = format::content_type(format);
+    let mut reply = reply::with_body(StatusCode::OK, media, format::OPENING);
+    let headers = &mut reply.headers;
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // Proxies of the nginx kind hold answers back otherwise.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    reply.part = Some(PartOf {
+        is_first: true,
+        has_next: true,
+    });
+    summary.rest = Some(rest);
+    reply
+}
+
+fn refused(status: StatusCode, media: Media, error: GraphqlError) -> Reply {
+    reply::errors(status, reply::content_type(media), &[error])
+}
+
+/// Subscribes at the subgraph, or says what is answered in place of all events.
+async fn source(
+    serving: &Rc<Serving>,
+    exchange: &Exchange,
+    config: &Subscription,
+    request: &SubgraphRequest<'_>,
+) -> Result<Receiver, SubgraphAnswer> {
+    let shaping = &serving.generation.subgraphs[request.subgraph];
+    if let Some(rate) = &shaping.rate
+        && !rate.admits(clock::now())
+    {
+        return Err(SubgraphAnswer::from_error(subgraphs::rate_limited()));
+    }
+    match config.of_subgraph(request.name) {
+        Some(EventSource::WebSocket(mode)) => by_socket(serving, exchange, mode, request).await,
+        Some(EventSource::Callback(callback)) => {
+            by_callback(serving, exchange, callback, request).await
+        }
+        None => {
+            let told = format!(
+                "subgraph '{}' has no way to send events: `subscription.mode` does not name it",
+                request.name
+            );
+            log::warn!("{told}");
+            Err(SubgraphAnswer::from_error(GraphqlError::new(
+                told,
+                "INVALID_SUBSCRIPTION_MODE",
+            )))
+        }
+    }
+}
+
+async fn by_callback(
+    serving: &Rc<Serving>,
+    exchange: &Exchange,
+    config: &Callback,
+    request: &SubgraphRequest<'_>,
+) -> Result<Receiver, SubgraphAnswer> {
+    let asked = (None, request.body.clone());
+    let extensions = &serving.extensions;
+    let sent = extensions.event_request(request.subgraph, exchange, asked);
+    let sent = sent.await.map_err(subgraphs::answer)?;
+    let (queue, receiver) = queue(serving);
+    let lasting = &serving.lasting;
+    let asking = callback::subscribe(&lasting.callbacks, &serving.client, config, sent, queue);
+    let limit = opening_limit(serving, request.name);
+    let refused = match tokio::time::timeout(limit, asking).await {
+        Ok(Ok(())) => return Ok(receiver),
+        Ok(Err(refused)) => refused,
+        Err(_) => callback::Refused::Failed(format!("no answer within {limit:?}")),
+    };
+    Err(match refused {
+        callback::Refused::Answer(body) => SubgraphAnswer::from_body(body),
+        callback::Refused::Failed(reason) => {
+            log::warn!("subgraph `{}`: no subscription: {reason}", request.name);
+            let told = format!("HTTP fetch failed from '{}': {reason}", request.name);
+            let error = GraphqlError::new(told, "SUBREQUEST_HTTP_ERROR");
+            SubgraphAnswer::from_error(error.with("service", request.name))
+        }
+    })
+}
+
+/// A queue as large as the configuration says.
+fn queue(serving: &Serving) -> (Arc<Queue>, Receiver) {
+    let config = serving.generation.config.subscriptions();
+    let capacity = config.map_or(1, |it| it.queue_capacity.get());
+    Queue::new(capacity, &serving.lasting.subscriptions)
+}
+
+/// How long a subgraph may take to accept a subscription.
+fn opening_limit(serving: &Serving, name: &str) -> Duration {
+    let own = serving.generation.config.traffic_shaping.of_subgraph(name);
+    own.timeout.map_or(OPENING_MAX, |own| own.min(OPENING_MAX))
+}
+
+async fn by_socket(
+    serving: &Rc<Serving>,
+    exchange: &Exchange,
+    mode: &WebSocketMode,
+    request: &SubgraphRequest<'_>,
+) -> Result<Receiver, SubgraphAnswer> {
+    let config = &serving.generation.config;
+    let path = mode.path.as_ref().map(|path| path.0.0.as_str());
+    let extensions = &serving.extensions;
+    let asked = (path, request.body.clone());
+    let sent = extensions.event_request(request.subgraph, exchange, asked);
+    let sent = sent.await.map_err(subgraphs::answer)?;
+    let limit = opening_limit(serving, request.name);
+    let most = config.limits.subgraph.of_subgraph(request.name);
+    let most = most.map_or(MESSAGE_BYTES_MAX, |most| most.min(MESSAGE_BYTES_MAX));
+    let how = (mode.protocol, mode.heartbeat_interval.0.0);
+    let parameters = exchange.context.get(CONNECTION_PARAMETERS);
+    let parameters = parameters.filter(serde_json::Value::is_object);
+    let opening = Link::open(&serving.client, (sent, parameters), how, most);
+    let opened = match tokio::time::timeout(limit, opening).await {
+        Ok(opened) => opened,
+        Err(_) => Err(Broken::silent(limit)),
+    };
+    let name: Arc<str> = request.name.into();
+    let link = opened.map_err(|broken| {
+        log::warn!("subgraph `{name}`: no subscription: {broken}");
+        SubgraphAnswer::from_error(broken.of_subgraph(&name))
+    })?;
+    let (queue, receiver) = queue(serving);
+    tokio::task::spawn_local(link.pump(name, queue));
+    Ok(receiver)
+}

@@ -1,0 +1,376 @@
+//! From an event of a subgraph to a part of the answer.
+
+use std::cell::{Cell, RefCell};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::future::{Either, select};
+use futures_util::{Stream, stream};
+use gateway_extensions::{Exchange, JWT_CLAIMS, PartOf, seconds_until_expiry};
+use gateway_federation::{
+    Fetch, GraphqlError, OperationKind, Prepared, SubgraphAnswer, SubgraphRequest, Variables,
+    errors_body,
+};
+use graphql_http::EventFormat;
+use tokio::sync::Notify;
+
+use crate::clock;
+use crate::engine::Engine;
+use crate::parts::{Part, until};
+use crate::reply::Reply;
+use crate::serving::Serving;
+use crate::subgraphs::Subgraphs;
+
+use super::format;
+use super::opened::{Ended, Opened};
+use super::queue::{Event, Receiver};
+
+/// Time between two signs to a client that the subscription is there, as in the original.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// The end of what requests are served with.
+#[derive(Debug, Default)]
+pub(crate) struct Retired {
+    why: Cell<Option<Retirement>>,
+    began: Notify,
+}
+
+/// Why something else is served with now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retirement {
+    /// The schema is another.
+    Schema,
+    /// The configuration, or what belongs to it, was read again.
+    Config,
+}
+
+impl Retired {
+    /// New requests are served with something else.
+    pub(crate) fn retire(&self, why: Retirement) {
+        self.why.set(Some(why));
+        self.began.notify_waiters();
+    }
+
+    /// Waits for it.
+    pub(crate) async fn begun(&self) -> Retirement {
+        loop {
+            // Made before the look, so that a beginning in between is not missed.
+            let began = self.began.notified();
+            if let Some(why) = self.why.get() {
+                return why;
+            }
+            began.await;
+        }
+    }
+}
+
+/// Why a subscription ends before its last event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Reload(Retirement),
+    Stopping,
+    TokenExpired,
+    TooOld,
+    StageFailed,
+}
+
+impl End {
+    fn error(self) -> GraphqlError {
+        let (message, code) = match self {
+            Self::Reload(Retirement::Schema) => (
+                "subscription has been closed due to a schema reload",
+                "SUBSCRIPTION_SCHEMA_RELOAD",
+            ),
+            Self::Reload(Retirement::Config) => (
+                "subscription has been closed due to a configuration reload",
+                "SUBSCRIPTION_CONFIG_RELOAD",
+            ),
+            Self::Stopping => ("the gateway stops; subscribe again", "GATEWAY_STOPPING"),
+            Self::TokenExpired => (
+                "subscription closed because the JWT has expired",
+                "SUBSCRIPTION_JWT_EXPIRED",
+            ),
+            Self::TooOld => (
+                "the subscription has lasted as long as allowed; subscribe again",
+                "SUBSCRIPTION_MAX_LIFETIME",
+            ),
+            Self::StageFailed => (
+                "a stage failed; the subscription ends",
+                "INTERNAL_SERVER_ERROR",
+            ),
+        };
+        GraphqlError::new(message, code)
+    }
+}
+
+/// Carries the plan out for one event after the other.
+pub(super) struct Answering {
+    serving: Rc<Serving>,
+    exchange: Exchange,
+    plan: (Arc<Prepared>, Variables),
+}
+
+/// A response to an event.
+pub(super) struct Answered {
+    pub(super) body: Bytes,
+    pub(super) error_count: usize,
+    is_cut: bool,
+}
+
+impl Answering {
+    pub(super) fn new(
+        serving: &Rc<Serving>,
+        exchange: &Exchange,
+        plan: (Arc<Prepared>, Variables),
+    ) -> Self {
+        let mut exchange = exchange.shared();
+        // The trace ends with the request that opens it; one of a day would be of no use.
+        exchange.trace = None;
+        Self {
+            serving: Rc::clone(serving),
+            exchange,
+            plan,
+        }
+    }
+
+    pub(super) fn plan(&self) -> &(Arc<Prepared>, Variables) {
+        &self.plan
+    }
+
+    /// The response to an event, within the time that a request may take.
+    pub(super) async fn answer(&self, event: SubgraphAnswer) -> Answered {
+        let router = &self.serving.generation.config.traffic_shaping.router;
+        let executed = tokio::time::timeout(router.timeout.0, self.execute(event)).await;
+        executed.unwrap_or_else(|_| {
+            let error = GraphqlError::new("Your request has been timed out", "GATEWAY_TIMEOUT");
+            Answered {
+                body: errors_body(&[error]).into(),
+                error_count: 1,
+                is_cut: false,
+            }
+        })
+    }
+
+    async fn execute(&self, event: SubgraphAnswer) -> Answered {
+        let Engine::Federated { policies, .. } = &self.serving.generation.engine else {
+            unreachable!("an operation comes from the engine of its own generation");
+        };
+        // Of its own: what rules gather from answers would grow with each event.
+        let exchange = self.exchange.shared();
+        let (prepared, variables) = &self.plan;
+        let fetch = Answers {
+            event: RefCell::new(Some(event)),
+            others: Subgraphs::new(&self.serving, &exchange),
+        };
+        let executed = prepared.execute(variables, &fetch, policies).await;
+        let (error_count, is_cut) = (executed.error_count(), executed.is_cut());
+        let body = executed.into_body();
+        if let Some(demand) = &self.serving.generation.demand {
+            demand.answered(prepared, variables, (&body, &exchange.context));
+        }
+        Answered {
+            body,
+            error_count,
+            is_cut,
+        }
+    }
+
+    /// A further response, taken through the stages. Nothing where a stage has failed.
+    async fn staged(&self, answered: Answered, format: EventFormat) -> Option<Part> {
+        let extensions = &self.serving.extensions;
+        let mut reply = Reply {
+            body: answered.body,
+            part: Some(PartOf {
+                is_first: false,
+                has_next: true,
+            }),
+            ..Reply::default()
+        };
+        let services = [&extensions.execution, &extensions.supergraph];
+        for service in services.into_iter().flatten() {
+            service.response(&self.exchange, &mut reply).await;
+            // What stands for a failed stage is an answer of its own.
+            reply.part?;
+        }
+        reply.body = format::next(format, &reply.body);
+        if let Some(service) = &extensions.router {
+            service.response(&self.exchange, &mut reply).await;
+            reply.part?;
+        }
+        Some(Part {
+            body: reply.body,
+            error_count: answered.error_count,
+            is_cut: answered.is_cut,
+        })
+    }
+
+    /// When the client's token expires.
+    fn expiry(&self) -> Option<Instant> {
+        let context = &self.exchange.context;
+        let left = context.with(JWT_CLAIMS, seconds_until_expiry)?;
+        clock::now().checked_add(Duration::try_from_secs_f64(left.max(0.0)).ok()?)
+    }
+}
+
+/// The event as the answer to the request that subscribes; all others are sent.
+struct Answers<'a> {
+    event: RefCell<Option<SubgraphAnswer>>,
+    others: Subgraphs<'a>,
+}
+
+impl Fetch for Answers<'_> {
+    async fn fetch(&self, request: SubgraphRequest<'_>) -> SubgraphAnswer {
+        if request.kind == OperationKind::Subscription {
+            return self.event.take().unwrap_or_default();
+        }
+        self.others.fetch(request).await
+    }
+
+    async fn give_way(&self) {
+        self.others.give_way().await;
+    }
+}
+
+/// What follows the beginning of an answer.
+pub(super) struct Feed {
+    answering: Answering,
+    events: Receiver,
+    opened: Opened,
+    format: EventFormat,
+    /// When the next sign is due.
+    heartbeat: Instant,
+    /// When it is over, and why.
+    limits: [(Option<Instant>, End); 2],
+    is_over: bool,
+}
+
+impl Feed {
+    pub(super) fn new(
+        answering: Answering,
+        (events, opened): (Receiver, Opened),
+        format: EventFormat,
+    ) -> Self {
+        let now = clock::now();
+        let config = answering.serving.generation.config.subscriptions();
+        let lifetime = config.and_then(|it| it.max_lifetime.as_ref());
+        let oldest = lifetime.and_then(|lifetime| now.checked_add(lifetime.0));
+        Self {
+            limits: [
+                (answering.expiry(), End::TokenExpired),
+                (oldest, End::TooOld),
+            ],
+            answering,
+            events,
+            opened,
+            format,
+            heartbeat: now + HEARTBEAT,
+            is_over: false,
+        }
+    }
+
+    /// The parts, to the last.
+    pub(super) fn parts(self) -> impl Stream<Item = Part> {
+        stream::unfold(self, Self::next)
+    }
+
+    async fn next(mut self) -> Option<(Part, Self)> {
+        if self.is_over {
+            return None;
+        }
+        let over = {
+            let serving = Rc::clone(&self.answering.serving);
+            let limits = self.limits;
+            async move { over(&serving, limits).await }
+        };
+        let made = {
+            let make = pin!(self.make());
+            match select(make, pin!(over)).await {
+                Either::Left((made, _)) => made,
+                Either::Right((end, _)) => Err(end),
+            }
+        };
+        let part = match made {
+            Ok(Some(part)) => part,
+            Ok(None) => {
+                self.end(Ended::Subgraph);
+                of_gateway(format::complete(self.format))
+            }
+            Err(end) => {
+                self.end(Ended::Gateway);
+                Part {
+                    error_count: 1,
+                    ..of_gateway(format::fatal(self.format, &end.error()))
+                }
+            }
+        };
+        Some((part, self))
+    }
+
+    fn end(&mut self, why: Ended) {
+        self.is_over = true;
+        self.opened.ends(why);
+    }
+
+    /// The next part: a response to an event, or a sign that the subscription is there. Nothing when
+    /// there are no more.
+    async fn make(&mut self) -> Result<Option<Part>, End> {
+        let next = {
+            let event = pin!(self.events.next());
+            match select(event, pin!(until(Some(self.heartbeat)))).await {
+                Either::Left((event, _)) => Some(event),
+                Either::Right(_) => None,
+            }
+        };
+        let part = match next {
+            None => of_gateway(format::heartbeat(self.format)),
+            Some(None) => return Ok(None),
+            Some(Some(event)) => {
+                let answered = self.answering.answer(answer_of(event)).await;
+                self.opened.answered();
+                let staged = self.answering.staged(answered, self.format).await;
+                staged.ok_or(End::StageFailed)?
+            }
+        };
+        self.heartbeat = clock::now() + HEARTBEAT;
+        Ok(Some(part))
+    }
+}
+
+fn of_gateway(body: Bytes) -> Part {
+    Part {
+        body,
+        ..Part::default()
+    }
+}
+
+fn answer_of(event: Event) -> SubgraphAnswer {
+    match event {
+        Event::Response(body) => SubgraphAnswer::from_body(body),
+        Event::Failed(error) => SubgraphAnswer::from_error(error),
+    }
+}
+
+/// Waits until a subscription has to end.
+async fn over(serving: &Serving, limits: [(Option<Instant>, End); 2]) -> End {
+    let [first, second] = limits;
+    let late = pin!(async {
+        let (first_over, second_over) = (pin!(until(first.0)), pin!(until(second.0)));
+        match select(first_over, second_over).await {
+            Either::Left(_) => first.1,
+            Either::Right(_) => second.1,
+        }
+    });
+    let drained = pin!(async {
+        serving.lasting.drain.begun().await;
+        End::Stopping
+    });
+    let reloaded = pin!(async { End::Reload(serving.retired().await) });
+    let ended = select(drained, reloaded);
+    match select(late, ended).await {
+        Either::Left((end, _)) => end,
+        Either::Right((ended, _)) => ended.factor_first().0,
+    }
+}

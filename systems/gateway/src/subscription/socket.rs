@@ -1,0 +1,317 @@
+//! GraphQL over a WebSocket to a subgraph: the protocol of the library `graphql-ws`, and that of its
+//! forerunner `subscriptions-transport-ws`. One operation for each connection.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::{Either, select};
+use gateway_config::WebSocketProtocol;
+use gateway_extensions::EventRequest;
+use gateway_federation::GraphqlError;
+use gateway_upstream::{Client, Received, Upgrade, WebSocket};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::pin::pin;
+
+use super::queue::{Event, Queue};
+
+/// The longest message of a subgraph.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// How long a subgraph may take to accept a connection, unless it has less time for any request.
+pub(crate) const OPENING_MAX: Duration = Duration::from_secs(10);
+/// How long writing a short message may take.
+const WRITE_MAX: Duration = Duration::from_secs(5);
+/// How long a goodbye may take.
+const GOODBYE_MAX: Duration = Duration::from_secs(1);
+/// Messages after which other work of the thread has its turn: a subgraph may send without a pause.
+const MESSAGES_AT_ONCE: usize = 32;
+/// The only operation of a connection.
+const ID: &str = "1";
+/// Longer words of a subgraph are not repeated.
+const REASON_CHARS_MAX: usize = 200;
+
+/// Why there are no events, or no more.
+#[derive(Debug, thiserror::Error)]
+#[error("{reason}")]
+pub(crate) struct Broken {
+    code: &'static str,
+    reason: String,
+}
+
+impl Broken {
+    fn new(code: &'static str, reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        Self { code, reason }
+    }
+
+    fn connecting(reason: impl ToString) -> Self {
+        Self::new("SUBREQUEST_WEBSOCKET_ERROR", reason.to_string())
+    }
+
+    /// A subgraph that has not accepted a connection in time.
+    pub(crate) fn silent(limit: Duration) -> Self {
+        Self::connecting(format!("no WebSocket within {limit:?}"))
+    }
+
+    fn message(reason: impl ToString) -> Self {
+        Self::new("WEBSOCKET_MESSAGE_ERROR", reason.to_string())
+    }
+
+    /// As an error of the subgraph with this name.
+    pub(crate) fn of_subgraph(&self, name: &str) -> GraphqlError {
+        let message = format!("Websocket fetch failed from '{name}': {}", self.reason);
+        GraphqlError::new(message, self.code).with("service", name)
+    }
+}
+
+/// What a subgraph says.
+enum Said {
+    /// An event: a response.
+    Event(Bytes),
+    /// The operation is refused, or ends with errors: a response, and the last.
+    Refused(Bytes),
+    /// There are no more events.
+    Complete,
+    /// That it is there.
+    Alive,
+    /// It asks whether the gateway is there.
+    Ping,
+    /// It accepts the connection.
+    Accepted,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    payload: Option<&'a RawValue>,
+}
+
+/// An operation that a subgraph has accepted a connection for.
+pub(crate) struct Link {
+    socket: WebSocket,
+    protocol: WebSocketProtocol,
+    /// How often it is asked whether it is there.
+    heartbeat: Option<Duration>,
+}
+
+impl Link {
+    /// Connects and subscribes. The caller bounds the time.
+    pub(crate) async fn open(
+        client: &Client,
+        (request, parameters): (EventRequest, Option<Value>),
+        (protocol, heartbeat): (WebSocketProtocol, Option<Duration>),
+        message_bytes_max: usize,
+    ) -> Result<Self, Broken> {
+        let body = std::str::from_utf8(&request.body);
+        let body = body.map_err(|_| Broken::connecting("the request is not UTF-8"))?;
+        let upgrade = Upgrade {
+            subprotocol: subprotocol(protocol),
+            headers: &request.headers,
+            message_bytes_max,
+        };
+        let socket = client.websocket(&request.endpoint, upgrade).await;
+        let mut link = Self {
+            socket: socket.map_err(Broken::connecting)?,
+            protocol,
+            heartbeat,
+        };
+        let parameters = parameters.unwrap_or_else(|| json!({}));
+        let begin = json!({"type": "connection_init", "payload": parameters}).to_string();
+        link.send(&begin).await.map_err(Broken::connecting)?;
+        loop {
+            match link.next().await? {
+                Said::Accepted => break,
+                Said::Alive => {}
+                Said::Ping => link.pong().await?,
+                _ => {
+                    return Err(Broken::connecting(
+                        "the subgraph spoke before it accepted the connection",
+                    ));
+                }
+            }
+        }
+        let kind = match protocol {
+            WebSocketProtocol::GraphqlWs => "subscribe",
+            WebSocketProtocol::GraphqlTransportWs => "start",
+        };
+        let subscribe = format!(r#"{{"id":"{ID}","type":"{kind}","payload":{body}}}"#);
+        link.send(&subscribe).await.map_err(Broken::connecting)?;
+        Ok(link)
+    }
+
+    async fn send(&mut self, text: &str) -> Result<(), String> {
+        let sent = self.socket.send(text.to_owned());
+        match tokio::time::timeout(WRITE_MAX, sent).await {
+            Ok(sent) => sent.map_err(|error| error.to_string()),
+            Err(_) => Err("the subgraph takes no bytes".to_owned()),
+        }
+    }
+
+    async fn pong(&mut self) -> Result<(), Broken> {
+        self.send(r#"{"type":"pong"}"#)
+            .await
+            .map_err(Broken::message)
+    }
+
+    /// What the subgraph says next. May be dropped and called again.
+    async fn next(&mut self) -> Result<Said, Broken> {
+        let received = self.socket.next().await.map_err(Broken::message)?;
+        match received {
+            Some(Received::Message(bytes)) => read(self.protocol, &bytes),
+            Some(Received::Alive) => Ok(Said::Alive),
+            Some(Received::Closed { code, reason }) => {
+                let code = code.unwrap_or(1005);
+                let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
+                Err(Broken::new(
+                    "WEBSOCKET_CLOSE_ERROR",
+                    format!(
+                        "websocket connection has been closed with error code '{code}' and reason '{reason}'"
+                    ),
+                ))
+            }
+            None => Err(Broken::new(
+                "WEBSOCKET_CLOSE_ERROR",
+                "the connection ended before the subscription",
+            )),
+        }
+    }
+
+    /// Moves events into the queue until there are no more, or nobody wants them.
+    pub(crate) async fn pump(mut self, name: Arc<str>, queue: Arc<Queue>) {
+        let ended = {
+            let events = pin!(self.events(&queue));
+            match select(pin!(queue.left()), events).await {
+                Either::Left(_) => None,
+                Either::Right((ended, _)) => Some(ended),
+            }
+        };
+        match ended {
+            None | Some(Ok(())) => {}
+            Some(Err(broken)) => {
+                log::warn!("subgraph `{name}`: {broken}");
+                queue.push(Event::Failed(broken.of_subgraph(&name)));
+            }
+        }
+        queue.end();
+        // What is not taken by then is cut with the connection.
+        let _ = tokio::time::timeout(GOODBYE_MAX, self.goodbye()).await;
+    }
+
+    async fn events(&mut self, queue: &Queue) -> Result<(), Broken> {
+        let mut count = 0_usize;
+        let mut is_asked = false;
+        loop {
+            let said = match self.heartbeat {
+                None => self.next().await?,
+                Some(interval) => match tokio::time::timeout(interval, self.next()).await {
+                    Ok(said) => said?,
+                    Err(_) if is_asked => {
+                        return Err(Broken::message("the subgraph is silent"));
+                    }
+                    Err(_) => {
+                        is_asked = true;
+                        self.ask().await?;
+                        continue;
+                    }
+                },
+            };
+            is_asked = false;
+            match said {
+                Said::Event(body) => queue.push(Event::Response(body)),
+                Said::Refused(body) => {
+                    queue.push(Event::Response(body));
+                    return Ok(());
+                }
+                Said::Complete => return Ok(()),
+                Said::Alive => {}
+                Said::Ping => self.pong().await?,
+                Said::Accepted => return Err(Broken::message("a connection was accepted twice")),
+            }
+            count += 1;
+            if count.is_multiple_of(MESSAGES_AT_ONCE) {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    async fn ask(&mut self) -> Result<(), Broken> {
+        let asked = match self.protocol {
+            WebSocketProtocol::GraphqlWs => self.send(r#"{"type":"ping"}"#).await,
+            // The older protocol has no such message; that of WebSocket itself is answered by any.
+            WebSocketProtocol::GraphqlTransportWs => {
+                let asked = tokio::time::timeout(WRITE_MAX, self.socket.ping()).await;
+                match asked {
+                    Ok(asked) => asked.map_err(|error| error.to_string()),
+                    Err(_) => Err("the subgraph takes no bytes".to_owned()),
+                }
+            }
+        };
+        asked.map_err(Broken::message)
+    }
+
+    async fn goodbye(&mut self) {
+        let kind = match self.protocol {
+            WebSocketProtocol::GraphqlWs => "complete",
+            WebSocketProtocol::GraphqlTransportWs => "stop",
+        };
+        let told = format!(r#"{{"id":"{ID}","type":"{kind}"}}"#);
+        // The connection ends either way.
+        let _ = self.send(&told).await;
+        let _ = self.socket.close(1000, "").await;
+    }
+}
+
+const fn subprotocol(protocol: WebSocketProtocol) -> &'static str {
+    match protocol {
+        WebSocketProtocol::GraphqlWs => "graphql-transport-ws",
+        WebSocketProtocol::GraphqlTransportWs => "graphql-ws",
+    }
+}
+
+fn read(protocol: WebSocketProtocol, bytes: &Bytes) -> Result<Said, Broken> {
+    let message: Message<'_> = serde_json::from_slice(bytes)
+        .map_err(|error| Broken::message(format!("a message is malformed: {error}")))?;
+    let is_modern = protocol == WebSocketProtocol::GraphqlWs;
+    let is_ours = message.id.as_deref() == Some(ID);
+    let payload = || {
+        let payload = message.payload.map(|raw| raw.get().as_bytes());
+        payload.ok_or_else(|| Broken::message("a message lacks its payload"))
+    };
+    match &*message.kind {
+        "connection_ack" => Ok(Said::Accepted),
+        "ping" if is_modern => Ok(Said::Ping),
+        "pong" if is_modern => Ok(Said::Alive),
+        "ka" if !is_modern => Ok(Said::Alive),
+        "connection_error" if !is_modern => {
+            Err(Broken::connecting("the subgraph refused the connection"))
+        }
+        // Of no operation of ours.
+        "next" | "data" | "error" | "complete" if !is_ours => Ok(Said::Alive),
+        "next" if is_modern => Ok(Said::Event(bytes.slice_ref(payload()?))),
+        "data" if !is_modern => Ok(Said::Event(bytes.slice_ref(payload()?))),
+        "error" => {
+            let payload = payload()?;
+            // One error in the older protocol, a list in the newer one.
+            let (open, close): (&[u8], &[u8]) = match payload.first() {
+                Some(b'[') => (b"", b""),
+                _ => (b"[", b"]"),
+            };
+            let body = [b"{\"data\":null,\"errors\":", open, payload, close, b"}"];
+            Ok(Said::Refused(body.concat().into()))
+        }
+        "complete" => Ok(Said::Complete),
+        other => {
+            let other: String = other.chars().take(REASON_CHARS_MAX).collect();
+            Err(Broken::message(format!(
+                "unknown kind of message `{other}`"
+            )))
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Subscriptions whose events a subgraph sends by HTTP requests to the gateway.
+
+use std::net::TcpListener;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::client::{Connection, Response};
+use crate::connections::metric_reaches;
+use crate::deferred::Stream;
+use crate::gateway::{Gateway, Setup};
+use crate::stub::{Answer, Stub, json as answer_json};
+use crate::subscriptions::{COUNT, MULTIPART, PRICES, SUPERGRAPH, fatal, part, payload};
+
+const NOTHING: &str = r#"{"data":null}"#;
+const REVIEWS: &str = r#"{"data":{"_entities":[{"reviews":[{"score":5}]}]}}"#;
+
+/// What a subgraph knows of a subscription.
+#[derive(Clone, Debug)]
+struct Told {
+    url: String,
+    id: String,
+    verifier: String,
+    heartbeat: u64,
+}
+
+impl Told {
+    fn of(body: &Value) -> Self {
+        let told = &body["extensions"]["subscription"];
+        let text = |key: &str| {
+            told[key]
+                .as_str()
+                .unwrap_or_else(|| panic!("{body}"))
+                .to_owned()
+        };
+        Self {
+            url: text("callbackUrl"),
+            id: text("subscriptionId"),
+            verifier: text("verifier"),
+            heartbeat: told["heartbeatIntervalMs"].as_u64().unwrap(),
+        }
+    }
+
+    /// A message, changed by `more`.
+    fn send(&self, action: &str, more: Value) -> Response {
+        let mut message = json!({"kind": "subscription", "action": action, "id": self.id, "verifier": self.verifier});
+        for (key, value) in more.as_object().unwrap() {
+            message[key] = value.clone();
+        }
+        self.post(&message.to_string())
+    }
+
+    fn post(&self, body: &str) -> Response {
+        let (address, path) = self.url["http://".len()..].split_once('/').unwrap();
+        let path = format!("/{path}");
+        let request = test_client::post_json(&path, body);
+        Connection::open(address).send(&request)
+    }
+
+    fn event(&self, data: Value) {
+        let answer = self.send("next", json!({"payload": {"data": data}}));
+        assert_eq!(answer.status, 200);
+    }
+}
+
+/// Both subgraphs, of which one tells what it is to send events for.
+struct Subgraph {
+    stub: Stub,
+    told: Receiver<Told>,
+}
+
+fn subgraph(answer: impl Fn(&Told) -> Answer + Send + Sync + 'static) -> Subgraph {
+    let (sender, told) = channel();
+    let sender = Mutex::new(sender);
+    let stub = Stub::start(move |seen| {
+        if seen.target == "/r" {
+            return answer_json(REVIEWS);
+        }
+        assert_eq!(
+            seen.header("accept"),
+            Some("application/json;callbackSpec=1.0")
+        );
+        let told = Told::of(&seen.json());
+        let answer = answer(&told);
+        sender.lock().unwrap().send(told).unwrap();
+        answer
+    });
+    Subgraph { stub, told }
+}
+
+/// One that does as the protocol says.
+fn obedient() -> Subgraph {
+    subgraph(|told| {
+        let answer = told.send("check", json!({}));
+        assert_eq!(answer.status, 204);
+        assert_eq!(answer.header("subscription-protocol"), Some("callback"));
+        answer_json(NOTHING)
+    })
+}
+
+fn start(subgraph: &Subgraph, more: &str) -> Gateway {
+    // Free a moment ago: the gateway prints where callbacks go in a line that these tests do not read.
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let url = &subgraph.stub.url;
+    let config = format!(
+        "override_subgraph_url: {{prices: '{url}/p', reviews: '{url}/r'}}\ninclude_subgraph_errors: {{all: true}}\nheaders: {{all: {{request: [{{propagate: {{named: x-mine}}}}]}}}}\nsubscription: {{mode: {{callback: {{public_url: 'http://{address}/callback', listen: '{address}', path: /callback, subgraphs: [prices], {more}}}}}}}\n"
+    );
+    Setup::new(&config)
+        .file("supergraph.graphql", SUPERGRAPH)
+        .start()
+}
+
+#[test]
+fn events_come_by_requests_to_the_gateway() {
+    let subgraph = obedient();
+    let gateway = start(&subgraph, "heartbeat_interval: 7s");
+    let mut stream = Stream::begin(&gateway, MULTIPART, PRICES);
+    let told = subgraph.told.recv().unwrap();
+    assert_eq!(told.heartbeat, 7_000);
+    assert!(
+        told.url.ends_with(&format!("/callback/{}", told.id)),
+        "{told:?}"
+    );
+    let sent = &subgraph.stub.seen()[0];
+    assert_eq!(sent.header("x-mine"), Some("yes"));
+    assert_eq!(
+        sent.json()["query"],
+        "subscription Prices__prices__0{priceChanged{__typename id price}}"
+    );
+    for number in 1..=2 {
+        told.event(json!({"priceChanged": {"__typename": "Product", "id": "1", "price": number}}));
+        assert_eq!(
+            payload(&mut stream),
+            json!({"data": {"priceChanged": {"id": "1", "price": number, "reviews": [{"score": 5}]}}})
+        );
+    }
+    assert_eq!(told.send("complete", json!({})).status, 202);
+    assert_eq!(part(&mut stream), (Value::Null, true));
+    assert_eq!(stream.chunk(), None);
+    metric_reaches(
+        &gateway,
+        "graphql_subscriptions_ended_total{by=\"subgraph\"}",
+        1,
+    );
+    assert_eq!(told.send("check", json!({})).status, 404);
+}
+
+#[test]
+fn errors_end_it() {
+    let subgraph = obedient();
+    let gateway = start(&subgraph, "");
+    let mut stream = Stream::begin(&gateway, MULTIPART, COUNT);
+    let told = subgraph.told.recv().unwrap();
+    let errors = json!([{"message": "no more", "extensions": {"code": "ENOUGH"}}]);
+    assert_eq!(told.send("complete", json!({"errors": errors})).status, 202);
+    let payload = payload(&mut stream);
+    assert_eq!(
+        payload["errors"][0]["extensions"]["code"], "ENOUGH",
+        "{payload}"
+    );
+    assert_eq!(part(&mut stream), (Value::Null, true));
+}
+
+#[test]
+fn a_subgraph_that_refuses_is_an_error() {
+    for answer in [
+        Answer::With(500, None, b"broken".to_vec()),
+        answer_json(r#"{"errors":[{"message":"no","extensions":{"code":"NO"}}]}"#),
+    ] {
+        let refuses = subgraph(move |_| answer.clone());
+        let gateway = start(&refuses, "");
+        let mut stream = Stream::begin(&gateway, MULTIPART, COUNT);
+        let (part, is_last) = part(&mut stream);
+        assert!(is_last, "{part}");
+        assert!(
+            part["payload"]["errors"][0]["message"].is_string(),
+            "{part}"
+        );
+        // What it knows is of no use any more.
+        let told = refuses.told.recv().unwrap();
+        assert_eq!(told.send("check", json!({})).status, 404);
+    }
+}
+
+#[test]
+fn who_lacks_the_id_or_the_verifier_learns_and_changes_nothing() {
+    let subgraph = obedient();
+    let gateway = start(&subgraph, "");
+    let mut stream = Stream::begin(&gateway, MULTIPART, COUNT);
+    let told = subgraph.told.recv().unwrap();
+    let elsewhere = Told {
+        url: told.url.replace(&told.id, &"0".repeat(32)),
+        ..told.clone()
+    };
+    let wrong_verifier = json!({"verifier": "0".repeat(32), "payload": {"data": {"count": 6}}});
+    let wrong_id = json!({"id": "0".repeat(32), "payload": {"data": {"count": 6}}});
+    let right = json!({"payload": {"data": {"count": 6}}});
+    let mut answers = Vec::new();
+    for action in ["check", "next", "complete"] {
+        answers.push(told.send(action, wrong_verifier.clone()));
+        answers.push(told.send(action, wrong_id.clone()));
+        answers.push(elsewhere.send(action, right.clone()));
+    }
+    answers.push(told.post("nonsense"));
+    answers.push(told.post("{}"));
+    answers.push(told.send("stop", json!({})));
+    answers.push(told.send(
+        "next",
+        json!({"kind": "query", "payload": {"data": {"count": 6}}}),
+    ));
+    let (address, path) = told.url["http://".len()..].split_once('/').unwrap();
+    let path = format!("/{path}");
+    answers.push(Connection::open(address).send(&test_client::get(&path)));
+    for answer in &answers {
+        // But for the time of day.
+        let head = answer
+            .head
+            .lines()
+            .filter(|line| !line.starts_with("date:"));
+        let first = answers[0]
+            .head
+            .lines()
+            .filter(|line| !line.starts_with("date:"));
+        assert!(head.eq(first), "{}", answer.head);
+        assert_eq!((answer.status, answer.text()), (404, ""));
+    }
+    // A large body for an id that is unknown is not read.
+    let long = "x".repeat(1 << 20);
+    assert_eq!(
+        elsewhere
+            .send("next", json!({"payload": {"data": long}}))
+            .status,
+        404
+    );
+    // Nothing of it came.
+    told.event(json!({"count": 1}));
+    assert_eq!(payload(&mut stream), json!({"data": {"count": 1}}));
+    // A message without what it is for.
+    assert_eq!(told.send("next", json!({})).status, 400);
+}
+
+#[test]
+fn a_subgraph_without_a_sign_of_life_is_given_up() {
+    let subgraph = obedient();
+    let gateway = start(&subgraph, "heartbeat_interval: 100ms");
+    let mut stream = Stream::begin(&gateway, MULTIPART, COUNT);
+    let told = subgraph.told.recv().unwrap();
+    let begin = test_client::now();
+    let payload = payload(&mut stream);
+    assert_eq!(
+        payload["errors"][0]["extensions"]["code"], "SUBSCRIPTION_HEARTBEAT_ERROR",
+        "{payload}"
+    );
+    assert!(begin.elapsed() > Duration::from_secs(4), "within the grace");
+    assert_eq!(part(&mut stream), (Value::Null, true));
+    assert_eq!(stream.chunk(), None);
+    assert_eq!(told.send("check", json!({})).status, 404);
+}
+
+#[test]
+fn a_client_that_leaves_ends_what_the_subgraph_may_do() {
+    let subgraph = obedient();
+    let gateway = start(&subgraph, "");
+    let stream = Stream::begin(&gateway, MULTIPART, COUNT);
+    let told = subgraph.told.recv().unwrap();
+    assert_eq!(told.send("check", json!({})).status, 204);
+    drop(stream);
+    metric_reaches(
+        &gateway,
+        "graphql_subscriptions_ended_total{by=\"client\"}",
+        1,
+    );
+    let end = test_client::now() + Duration::from_secs(5);
+    while told.send("check", json!({})).status != 404 {
+        assert!(test_client::now() < end);
+    }
+}
+
+#[test]
+fn a_reload_ends_it_for_both_sides() {
+    let subgraph = obedient();
+    let gateway = start(&subgraph, "");
+    let mut stream = Stream::begin(&gateway, MULTIPART, COUNT);
+    let told = subgraph.told.recv().unwrap();
+    let path = gateway.folder.path().join("router.yaml");
+    let config = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, config + "supergraph: {introspection: true}\n").unwrap();
+    gateway.signal(rustix::process::Signal::HUP);
+    assert_eq!(fatal(&mut stream), "SUBSCRIPTION_CONFIG_RELOAD");
+    let end = test_client::now() + Duration::from_secs(5);
+    while told
+        .send("next", json!({"payload": {"data": {"count": 1}}}))
+        .status
+        != 404
+    {
+        assert!(test_client::now() < end);
+    }
+}

@@ -1,0 +1,157 @@
+//! A subgraph that sends events over WebSockets, message by message, as a test says.
+
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message};
+use tokio_tungstenite::tungstenite::{WebSocket, accept_hdr};
+
+/// Longer than anything here may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A subgraph on a free port, for as long as the test runs.
+pub(crate) struct Sockets {
+    pub(crate) url: String,
+    sessions: Receiver<Session>,
+}
+
+/// One connection of the gateway.
+pub(crate) struct Session {
+    pub(crate) target: String,
+    pub(crate) headers: Vec<(String, String)>,
+    /// The payload with which the connection began.
+    pub(crate) parameters: Value,
+    socket: WebSocket<TcpStream>,
+}
+
+impl Sockets {
+    /// Agrees to whatever is to be spoken.
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (sender, sessions) = channel();
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let sender = sender.clone();
+                thread::spawn(move || {
+                    if let Some(session) = Session::accept(stream) {
+                        let _ = sender.send(session);
+                    }
+                });
+            }
+        });
+        Self { url, sessions }
+    }
+
+    /// The next connection.
+    pub(crate) fn connected(&self) -> Session {
+        self.sessions.recv_timeout(PATIENCE).unwrap()
+    }
+
+    /// The next connection, accepted, and what it subscribes to.
+    pub(crate) fn subscribed(&self) -> (Session, Value) {
+        let mut session = self.connected();
+        let mut init = session.read();
+        assert_eq!(init["type"], "connection_init");
+        session.parameters = init["payload"].take();
+        session.send(json!({"type": "connection_ack"}));
+        let subscribe = session.read();
+        assert_eq!(subscribe["id"], "1");
+        (session, subscribe)
+    }
+
+    /// Whether nobody has connected.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.sessions.try_recv().is_err()
+    }
+}
+
+impl Session {
+    fn accept(stream: TcpStream) -> Option<Self> {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (mut target, mut headers) = (String::new(), Vec::new());
+        #[expect(clippy::result_large_err, reason = "the type is the library's")]
+        let agree = |request: &Request, mut response: Response| {
+            target = request.uri().to_string();
+            for (name, value) in request.headers() {
+                let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+                headers.push((name.to_string(), value));
+            }
+            if let Some(protocol) = request.headers().get("sec-websocket-protocol") {
+                let headers = response.headers_mut();
+                headers.insert("sec-websocket-protocol", protocol.clone());
+            }
+            Ok(response)
+        };
+        let socket = accept_hdr(stream, agree).ok()?;
+        Some(Self {
+            target,
+            headers,
+            parameters: Value::Null,
+            socket,
+        })
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(found, _)| found == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn send(&mut self, message: Value) {
+        self.send_text(&message.to_string());
+    }
+
+    pub(crate) fn send_text(&mut self, text: &str) {
+        self.socket.send(Message::text(text)).unwrap();
+    }
+
+    /// Whether it could be sent.
+    pub(crate) fn try_send(&mut self, message: Value) -> bool {
+        self.socket.send(Message::text(message.to_string())).is_ok()
+    }
+
+    /// An event of the only operation.
+    pub(crate) fn event(&mut self, data: Value) {
+        self.send(event(data));
+    }
+
+    pub(crate) fn complete(&mut self) {
+        self.send(json!({"type": "complete", "id": "1"}));
+    }
+
+    pub(crate) fn close(&mut self, code: u16, reason: &'static str) {
+        let frame = CloseFrame {
+            code: CloseCode::from(code),
+            reason: reason.into(),
+        };
+        self.socket.close(Some(frame)).unwrap();
+        let _ = self.socket.flush();
+    }
+
+    /// The next message of the gateway.
+    pub(crate) fn read(&mut self) -> Value {
+        self.try_read().expect("a message")
+    }
+
+    /// The next message of the gateway; nothing when it says goodbye or hangs up.
+    pub(crate) fn try_read(&mut self) -> Option<Value> {
+        loop {
+            match self.socket.read() {
+                Ok(Message::Text(text)) => return Some(serde_json::from_str(&text).unwrap()),
+                Ok(Message::Ping(_) | Message::Pong(_)) => {}
+                Ok(Message::Close(_)) | Err(_) => return None,
+                Ok(other) => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+/// The message of an event.
+pub(crate) fn event(data: Value) -> Value {
+    json!({"type": "next", "id": "1", "payload": {"data": data}})
+}

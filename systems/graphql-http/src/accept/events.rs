@@ -1,0 +1,96 @@
+//! Whether a client takes an answer that goes on, event by event, and in which format.
+
+use super::weight_of;
+
+/// Formats of the events of a subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventFormat {
+    /// `multipart/mixed;subscriptionSpec=1.0`: each part holds a response as its `payload`.
+    Multipart,
+    /// `text/event-stream`: the events `next` and `complete` of GraphQL over server-sent events, one
+    /// connection for each operation.
+    ServerSent,
+}
+
+/// The format that the client likes best, the first of equals; `None` when it names none.
+///
+/// `accept` are the lines of the `Accept` header, which count as one.
+pub fn event_format<'a>(accept: impl Iterator<Item = &'a [u8]>) -> Option<EventFormat> {
+    let mut best: Option<(u16, EventFormat)> = None;
+    for line in accept {
+        for range in std::str::from_utf8(line).ok()?.split(',') {
+            let mut parts = range.split(';').map(str::trim);
+            let media = parts.next().unwrap_or_default();
+            let format = if media.eq_ignore_ascii_case("text/event-stream") {
+                EventFormat::ServerSent
+            } else if media.eq_ignore_ascii_case("multipart/mixed")
+                && parts.clone().any(is_specification)
+            {
+                EventFormat::Multipart
+            } else {
+                continue;
+            };
+            let weight = weight_of(parts).unwrap_or(0);
+            if weight > 0 && best.is_none_or(|(had, _)| weight > had) {
+                best = Some((weight, format));
+            }
+        }
+    }
+    best.map(|(_, format)| format)
+}
+
+fn is_specification(parameter: &str) -> bool {
+    parameter.split_once('=').is_some_and(|(name, value)| {
+        let value = value.trim().trim_matches('"');
+        name.trim().eq_ignore_ascii_case("subscriptionSpec") && value == "1.0"
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(accept: &str) -> Option<EventFormat> {
+        event_format([accept.as_bytes()].into_iter())
+    }
+
+    #[test]
+    fn only_a_client_that_names_a_format_gets_events() {
+        for none in [
+            "*/*",
+            "text/*",
+            "application/json",
+            "multipart/mixed",
+            "multipart/mixed;deferSpec=20220824, application/json",
+            "multipart/mixed;subscriptionSpec=2.0, application/json",
+            "multipart/mixed;subscriptionSpec=1.0;q=0, application/json",
+            "text/event-stream;q=0",
+        ] {
+            assert_eq!(of(none), None, "{none}");
+        }
+        let multipart = Some(EventFormat::Multipart);
+        let server_sent = Some(EventFormat::ServerSent);
+        for (accept, format) in [
+            (
+                "multipart/mixed;boundary=\"graphql\";subscriptionSpec=1.0,application/json",
+                multipart,
+            ),
+            (
+                "application/json, Multipart/Mixed; subscriptionspec=\"1.0\"",
+                multipart,
+            ),
+            ("text/event-stream", server_sent),
+            ("application/json;q=0.9, Text/Event-Stream", server_sent),
+            (
+                "multipart/mixed;subscriptionSpec=1.0;q=0.5, text/event-stream",
+                server_sent,
+            ),
+            (
+                "multipart/mixed;subscriptionSpec=1.0, text/event-stream",
+                multipart,
+            ),
+        ] {
+            assert_eq!(of(accept), format, "{accept}");
+        }
+    }
+}
