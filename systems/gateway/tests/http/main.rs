@@ -39,6 +39,7 @@ mod sessions;
 mod sockets;
 mod stub;
 mod subgraph_traffic;
+mod subscription_transports;
 mod subscriptions;
 mod tls;
 mod tracing;

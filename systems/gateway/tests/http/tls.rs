@@ -20,16 +20,16 @@ const NAMES: &str = r#"{"query":"{ locations { name } }"}"#;
 const ANSWER: &str = r#"{"data":{"locations":[{"name":"A"},{"name":"B"}]}}"#;
 
 /// An authority.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
+pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 /// A certificate and its key, in PEM.
-struct Identity {
-    certificate: String,
-    key: String,
+pub(crate) struct Identity {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
 }
 
 impl Authority {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -37,11 +37,11 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, key).unwrap())
     }
 
-    fn pem(&self) -> String {
+    pub(crate) fn pem(&self) -> String {
         self.0.pem()
     }
 
-    fn identity(&self, host: &str) -> Identity {
+    pub(crate) fn identity(&self, host: &str) -> Identity {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![host.to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.0).unwrap();
@@ -58,7 +58,7 @@ impl Authority {
     }
 }
 
-fn provider() -> Arc<rustls::crypto::CryptoProvider> {
+pub(crate) fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
