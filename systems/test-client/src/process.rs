@@ -23,7 +23,7 @@ pub struct Process {
     /// The lines of its log that no test has read yet. The mutex is never locked: it lets threads
     /// of a test share the process.
     log: Mutex<Receiver<String>>,
-    /// Where it listens.
+    /// Where it listens; empty when it was not asked.
     pub address: String,
 }
 
@@ -40,7 +40,7 @@ impl Process {
     }
 
     /// Starts a program whose first lines each contain one `http://ADDRESS`. Its own address is the
-    /// first of them.
+    /// first of them. Of a program that prints none, no line is read.
     ///
     /// # Panics
     /// When it cannot be started, or a line has no address.
@@ -67,7 +67,7 @@ impl Process {
         let process = Self {
             child,
             log: Mutex::new(log),
-            address: addresses[0].clone(),
+            address: addresses.first().cloned().unwrap_or_default(),
         };
         (process, addresses)
     }

@@ -26,6 +26,7 @@ mod keys;
 mod lifecycle;
 mod limits;
 mod operation_list;
+mod otelcol;
 mod overrides;
 mod persisted_queries;
 mod planning;
