@@ -262,6 +262,8 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "telemetry/apollo/signature_normalization_algorithm",
         NO_GRAPHOS,
     ),
+    idle("telemetry/apollo/preview_subgraph_metrics", NO_GRAPHOS),
+    idle("telemetry/apollo/subgraph_metrics", NO_GRAPHOS),
     idle("telemetry/apollo/tracing", NO_GRAPHOS),
     idle("telemetry/exporters/logging", OWN_LOG),
     idle("telemetry/exporters/tracing/zipkin", OTLP_ONLY),
@@ -309,6 +311,14 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "histograms have the buckets of `/metrics`",
     ),
     idle("telemetry/exporters/metrics/common/views", OWN_METRICS),
+    idle(
+        "telemetry/exporters/metrics/common/cardinality_limit",
+        OWN_METRICS,
+    ),
+    idle(
+        "telemetry/exporters/metrics/prometheus/resource_selector",
+        "series of `/metrics` have no labels of the resource",
+    ),
     idle("telemetry/exporters/metrics/datadog", OTLP_ONLY),
     idle(
         "telemetry/instrumentation",

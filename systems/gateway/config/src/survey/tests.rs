@@ -1,5 +1,5 @@
-//! Configurations as people have them. The five of [`PUBLIC`] have the keys of files in public
-//! repositories, typed anew and shortened; each names the file.
+//! Configurations as people have them. Those that name a repository have the keys of a file there,
+//! typed anew and shortened.
 
 use std::path::Path;
 
@@ -108,6 +108,35 @@ fn caches_and_keys_of_version_1_start() {
     no effect: 14 telemetry.apollo.field_level_instrumentation_sampler
     no effect: 16 telemetry.exporters.logging
     no effect: 17 telemetry.exporters.tracing.jaeger
+    starts
+    ");
+}
+
+#[test]
+fn answers_in_redis_and_traces_by_variables_start() {
+    // aliosmanisikk/apollo-router-playground, router.yaml
+    let text = "supergraph: {listen: 0.0.0.0:4000, path: /graphql, introspection: true}\n\
+        headers: {all: {request: [{propagate: {matching: .*}}]}}\n\
+        limits: {warn_only: true, parser_max_tokens: 8000, parser_max_recursion: 50}\n\
+        telemetry:\n\
+        \x20 apollo: {subgraph_metrics: true, metrics_reference_mode: extended, errors: {preview_extended_error_metrics: enabled}}\n\
+        \x20 exporters:\n\
+        \x20   tracing:\n\
+        \x20     common: {service_name: '${env.NAME}', sampler: always_on, max_events_per_span: 128, max_attributes_per_span: 128}\n\
+        \x20     otlp: {enabled: true, endpoint: '${env.COLLECTOR}', batch_processor: {max_queue_size: 2048}}\n\
+        \x20   metrics:\n\
+        \x20     common: {cardinality_limit: 5000}\n\
+        \x20     prometheus: {enabled: true, resource_selector: all, listen: 0.0.0.0:9090}\n\
+        response_cache: {enabled: true, subgraph: {all: {enabled: true, ttl: 0s, redis: {urls: ['redis://a:6379'], required_to_start: false, fetch_timeout: 500ms, pool_size: 5}}}}\n";
+    assert_snapshot!(told(text), @r"
+    works: 21
+    no effect: 5 telemetry.apollo.subgraph_metrics
+    no effect: 5 telemetry.apollo.metrics_reference_mode
+    no effect: 5 telemetry.apollo.errors
+    no effect: 8 telemetry.exporters.tracing.common.max_events_per_span
+    no effect: 11 telemetry.exporters.metrics.common.cardinality_limit
+    no effect: 12 telemetry.exporters.metrics.prometheus.resource_selector
+    no effect: 13 response_cache.subgraph.all.redis.pool_size
     starts
     ");
 }
