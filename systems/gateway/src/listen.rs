@@ -93,9 +93,12 @@ pub(crate) fn sites(
     }
     let callback = config.subscriptions();
     if let Some(callback) = callback.and_then(|it| it.mode.callback.as_ref()) {
-        add(&callback.listen.0, &|site| {
-            site.callback = Some(callback.path.0.0.clone());
-        });
+        let path = Some(callback.path.0.0.clone());
+        match &callback.listen {
+            Some(listen) => add(&listen.0, &|site| site.callback.clone_from(&path)),
+            // GraphQL is the first.
+            None => sites[0].1.callback = path,
+        }
     }
     sites
 }

@@ -93,9 +93,8 @@ pub enum WebSocketProtocol {
 pub struct Callback {
     /// The URL under which subgraphs reach `path` at `listen`; the id of each subscription is added.
     pub public_url: Written<Endpoint>,
-    /// The address.
-    #[serde(default = "callback_listen")]
-    pub listen: Written<Listen>,
+    /// The address; that of GraphQL when left out.
+    pub listen: Option<Written<Listen>>,
     /// On which path.
     #[serde(default = "callback_path")]
     pub path: Written<PlainPath>,
@@ -105,10 +104,6 @@ pub struct Callback {
     /// The subgraphs; all when empty.
     #[serde(default)]
     pub subgraphs: BTreeSet<String>,
-}
-
-fn callback_listen() -> Written<Listen> {
-    Written(Listen::Tcp("127.0.0.1:4000".to_owned()))
 }
 
 fn callback_path() -> Written<PlainPath> {
@@ -222,12 +217,16 @@ fn check_callback(config: &Config, callback: &Callback, report: &mut Report<'_>)
         );
     }
     // Two services at one path: the first to be asked would hide the other.
-    let is_same = callback.listen.0 == config.supergraph.listen.0
-        && callback.path.0.0 == config.supergraph.path.0.0;
+    let graphql = &config.supergraph;
+    let listen = callback.listen.as_ref();
+    let is_beside = listen.is_none_or(|listen| listen.0 == graphql.listen.0);
+    let path = &graphql.path.0.0;
+    let is_same = is_beside && (*path == callback.path.0.0 || path.contains(['*', ':']));
     if is_same {
         report(
             &["subscription", "mode", "callback", "path"],
-            "callbacks and GraphQL cannot have the same address and path".to_owned(),
+            "callbacks and GraphQL cannot have the same address and path: write another `listen`"
+                .to_owned(),
         );
     }
 }

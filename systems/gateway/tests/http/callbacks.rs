@@ -1,6 +1,7 @@
 //! Subscriptions whose events a subgraph sends by HTTP requests to the gateway.
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -100,11 +101,14 @@ fn obedient() -> Subgraph {
     })
 }
 
-fn start(subgraph: &Subgraph, more: &str) -> Gateway {
-    // Free a moment ago: the gateway prints where callbacks go in a line that these tests do not read.
+/// Free a moment ago: the gateway prints where callbacks go in a line that these tests do not read.
+fn free_address() -> String {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap();
-    drop(free);
+    free.local_addr().unwrap().to_string()
+}
+
+fn start(subgraph: &Subgraph, more: &str) -> Gateway {
+    let address = free_address();
     let url = &subgraph.stub.url;
     let config = format!(
         "override_subgraph_url: {{prices: '{url}/p', reviews: '{url}/r'}}\ninclude_subgraph_errors: {{all: true}}\nheaders: {{all: {{request: [{{propagate: {{named: x-mine}}}}]}}}}\nsubscription: {{mode: {{callback: {{public_url: 'http://{address}/callback', listen: '{address}', path: /callback, subgraphs: [prices], {more}}}}}}}\n"
@@ -299,4 +303,53 @@ fn a_reload_ends_it_for_both_sides() {
     {
         assert!(test_client::now() < end);
     }
+}
+
+#[test]
+fn without_an_address_of_their_own_they_come_to_that_of_graphql() {
+    let subgraph = subgraph(|_| answer_json(NOTHING));
+    let url = &subgraph.stub.url;
+    let config = format!(
+        "override_subgraph_url: {{prices: '{url}/p'}}\nsubscription: {{mode: {{callback: {{public_url: 'http://unknown/events', path: /events}}}}}}\n"
+    );
+    let gateway = Setup::new(&config)
+        .file("supergraph.graphql", SUPERGRAPH)
+        .start();
+    let mut stream = Stream::begin(&gateway, MULTIPART, COUNT);
+    let told = subgraph.told.recv().unwrap();
+    assert_eq!(told.url, format!("http://unknown/events/{}", told.id));
+    let told = Told {
+        url: told.url.replace("unknown", &gateway.address),
+        ..told
+    };
+    told.event(json!({"count": 1}));
+    assert_eq!(payload(&mut stream), json!({"data": {"count": 1}}));
+    let elsewhere = Told {
+        url: told.url.replace("/events/", "/callback/"),
+        ..told
+    };
+    assert_eq!(elsewhere.send("check", json!({})).status, 404);
+}
+
+#[test]
+fn apollo_server_sends_events_and_stops_when_the_client_has_left() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subgraph");
+    let address = free_address();
+    let place = tempfile::tempdir().unwrap();
+    let socket = place.path().join("prices.sock");
+    let config = format!(
+        "override_subgraph_url: {{prices: 'unix://{}'}}\nsubscription: {{mode: {{callback: {{public_url: 'http://{address}/callback', listen: '{address}', heartbeat_interval: 1s}}}}}}\n",
+        socket.display()
+    );
+    let gateway = Setup::new(&config)
+        .file("supergraph.graphql", SUPERGRAPH)
+        .start();
+    let url = format!("http://{}/", gateway.address);
+    let words = ["callbacks.mjs", &url, socket.to_str().unwrap()];
+    let Some(said) = test_client::node::run(&folder, "@apollo/server", &words) else {
+        return;
+    };
+    let event = |number: u32| format!("event: next data: {{\"data\":{{\"count\":{number}}}}}\n");
+    let counted = format!("{}{}{}", event(1), event(2), event(3));
+    assert_eq!(said, format!("{counted}event: complete data: \nleft\n"));
 }

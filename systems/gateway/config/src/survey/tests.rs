@@ -321,6 +321,11 @@ fn subscriptions_need_a_way_for_events_to_come() {
     ] {
         assert_eq!(mode, "works: 1\nstarts");
     }
+    let same = "callback: {public_url: 'http://a/callback', path: /}";
+    assert_snapshot!(mode(same), @"
+    works: 2
+    mistake: 1 callbacks and GraphQL cannot have the same address and path: write another `listen`
+    ");
     assert_snapshot!(mode("passthrough: {all: {path: /ws, heartbeat_interval: 0s}}"), @"
     works: 2
     mistake: 1 expected a time above zero, or `disabled`
