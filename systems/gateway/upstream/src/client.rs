@@ -424,9 +424,12 @@ fn may_be_http2(endpoint: &Endpoint) -> bool {
     }
 }
 
-/// The connection was gone before the request was handed to it.
+/// The connection was gone before the request was handed to it, or before a stream was free for it.
 fn is_never_sent(error: &hyper::Error) -> bool {
-    error.is_canceled() || (error.is_closed() && !error.is_incomplete_message())
+    // hyper drops the one that is next for a stream together with the connection, which it calls a mistake
+    // of ours. Those that are under way belong to tasks of their own.
+    let was_next = error.is_user();
+    error.is_canceled() || was_next || (error.is_closed() && !error.is_incomplete_message())
 }
 
 #[cfg(test)]

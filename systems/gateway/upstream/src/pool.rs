@@ -38,9 +38,30 @@ struct Idle {
     since: Instant,
 }
 
+impl Origin {
+    fn put(&mut self, stream: Stream, idle_max: usize) {
+        if self.idle.len() >= idle_max {
+            if idle_max == 0 {
+                return;
+            }
+            // At the front is the one that has been idle longest. The list is short, so shifting it
+            // is cheap.
+            drop(self.idle.remove(0));
+        }
+        self.idle.push(Idle {
+            stream,
+            since: Instant::now(),
+        });
+    }
+}
+
 impl Pool {
     /// The places for exchanges with an origin.
     pub(crate) fn places(&mut self, endpoint: &Endpoint) -> Rc<Places> {
+        // One look, where `origin` takes two.
+        if let Some(origin) = self.origins.get(endpoint.pool_key()) {
+            return Rc::clone(&origin.places);
+        }
         Rc::clone(&self.origin(endpoint).places)
     }
 
@@ -66,19 +87,14 @@ impl Pool {
 
     /// Puts a connection back; the longest idle one makes room.
     pub(crate) fn put(&mut self, endpoint: &Endpoint, stream: Stream, idle_max: usize) {
-        let origin = self.origin(endpoint);
-        if origin.idle.len() >= idle_max {
-            if idle_max == 0 {
-                return;
+        match self.origins.get_mut(endpoint.pool_key()) {
+            // One look, where `origin` takes two.
+            Some(origin) => {
+                origin.idle_timeout = endpoint.policy().pool_idle_timeout;
+                origin.put(stream, idle_max);
             }
-            // At the front is the one that has been idle longest. The list is short, so shifting it
-            // is cheap.
-            drop(origin.idle.remove(0));
+            None => self.origin(endpoint).put(stream, idle_max),
         }
-        origin.idle.push(Idle {
-            stream,
-            since: Instant::now(),
-        });
     }
 
     pub(crate) fn http2(&self, endpoint: &Endpoint) -> Option<SendRequest<Full<Bytes>>> {

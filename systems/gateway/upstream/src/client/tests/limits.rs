@@ -307,20 +307,32 @@ fn an_endpoint_may_have_a_limit_of_its_own() {
     });
 }
 
-/// A server of HTTP/2 with the number of connections it got, which answers as a permit allows.
-async fn held_http2() -> (Endpoint, Arc<Semaphore>, Rc<Cell<usize>>) {
+/// A server of HTTP/2 that answers each request when it is let.
+struct HeldHttp2 {
+    endpoint: Endpoint,
+    /// One permit answers one request.
+    go: Arc<Semaphore>,
+    /// What serves each connection that was opened so far. Aborting it closes the connection.
+    served: Rc<RefCell<Vec<tokio::task::JoinHandle<()>>>>,
+}
+
+/// So many requests at a time on a connection; clients know from its first answer on.
+async fn held_http2(streams: u32) -> HeldHttp2 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let policy = Policy {
         http2: Http2::Only,
         ..Policy::default()
     };
-    let (go, opened) = (Arc::new(Semaphore::new(0)), Rc::new(Cell::new(0)));
-    let (permits, count) = (Arc::clone(&go), Rc::clone(&opened));
+    let held = HeldHttp2 {
+        endpoint: Endpoint::parse(&url, policy).unwrap(),
+        go: Arc::new(Semaphore::new(0)),
+        served: Rc::default(),
+    };
+    let (permits, served) = (Arc::clone(&held.go), Rc::clone(&held.served));
     tokio::task::spawn_local(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
-            count.set(count.get() + 1);
             let permits = Arc::clone(&permits);
             let answer = hyper::service::service_fn(move |_| {
                 let permits = Arc::clone(&permits);
@@ -331,31 +343,66 @@ async fn held_http2() -> (Endpoint, Arc<Semaphore>, Rc<Cell<usize>>) {
             });
             let io = hyper_util::rt::TokioIo::new(stream);
             let executor = hyper_util::rt::TokioExecutor::new();
-            let server = hyper::server::conn::http2::Builder::new(executor);
-            tokio::spawn(server.serve_connection(io, answer));
+            let mut server = hyper::server::conn::http2::Builder::new(executor);
+            server.max_concurrent_streams(streams);
+            let connection = server.serve_connection(io, answer);
+            let task = tokio::spawn(async move { drop(connection.await) });
+            served.borrow_mut().push(task);
         }
     });
-    (Endpoint::parse(&url, policy).unwrap(), go, opened)
+    held
 }
 
 #[test]
 fn those_who_wait_for_a_shared_connection_use_it_at_once_when_it_is_there() {
     run(async {
-        let (endpoint, go, opened) = held_http2().await;
+        let held = held_http2(100).await;
+        let opened = || held.served.borrow().len();
         let (client, traffic) = client(100, 1, 10);
-        let sendings: Vec<Sending> = (0..5).map(|_| send(&client, &endpoint)).collect();
-        until(|| traffic.waiting() == 4 && opened.get() == 1).await;
+        let sendings: Vec<Sending> = (0..5).map(|_| send(&client, &held.endpoint)).collect();
+        until(|| traffic.waiting() == 4 && opened() == 1).await;
         // The first is answered; the others are under way together.
-        go.add_permits(1);
+        held.go.add_permits(1);
         until(|| traffic.waiting() == 0).await;
         assert_eq!(
             (client.counters().in_flight, client.counters().reused),
             (4, 4)
         );
-        go.add_permits(4);
+        held.go.add_permits(4);
         for sending in sendings {
             assert_eq!(sending.await.unwrap().unwrap().status, 200);
         }
-        assert_eq!((opened.get(), traffic.open()), (1, 1));
+        assert_eq!((opened(), traffic.open()), (1, 1));
+    });
+}
+
+/// All who shared a connection try again when it ends under them, and a crowd of new connections must
+/// not come of it.
+#[test]
+fn those_whose_shared_connection_ends_try_again_on_as_many_as_there_are_places() {
+    run(async {
+        let held = held_http2(1).await;
+        let opened = || held.served.borrow().len();
+        let (client, traffic) = client(100, 1, 10);
+        held.go.add_permits(1);
+        let first = send(&client, &held.endpoint);
+        assert!(first.await.unwrap().is_ok());
+        // One is under way on the shared connection, the others wait for its only stream.
+        let lost = send(&client, &held.endpoint);
+        let again: Vec<Sending> = (0..4).map(|_| send(&client, &held.endpoint)).collect();
+        until(|| client.counters().in_flight == 5).await;
+        assert_eq!((opened(), traffic.waiting()), (1, 0));
+        held.served.borrow()[0].abort();
+        // It may have been carried out, so it is not sent again.
+        assert!(lost.await.unwrap().is_err());
+        // One opens a connection, the others wait for it.
+        until(|| opened() == 2 && traffic.waiting() == 3).await;
+        assert_eq!(client.counters().retried, 4);
+        held.go.add_permits(4);
+        for sending in again {
+            assert_eq!(sending.await.unwrap().unwrap().body, "ok");
+        }
+        assert_eq!((opened(), traffic.open(), traffic.refused()), (2, 1, 0));
+        assert_eq!(client.counters().retried, 4);
     });
 }
