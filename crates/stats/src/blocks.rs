@@ -12,8 +12,8 @@
 //! Such an interval says how well this load knows its own figure. What another start of the same program
 //! would differ by is not in it.
 
-use crate::paired::{Estimate, location};
-use crate::sample;
+use crate::paired::{Estimate, location, rounds_needed};
+use crate::{Interval, sample, student};
 
 /// Beyond it the blocks are one long wave, of which no width can be told.
 const CORRELATION_MAX: f64 = 0.9;
@@ -29,15 +29,43 @@ const CORRELATION_MAX: f64 = 0.9;
 #[must_use]
 pub fn estimate(blocks: &[f64], confidence: f64) -> Option<Estimate> {
     let found = location(blocks, confidence)?;
-    let correlation = correlation(blocks);
-    let wider = ((1.0 + correlation) / (1.0 - correlation)).sqrt();
+    let wider = wider(blocks);
     let from_value = |end: f64| found.value + (end - found.value) * wider;
-    let interval = found.interval.map(|interval| crate::Interval {
+    let interval = found.interval.map(|interval| Interval {
         low: from_value(interval.low),
         high: from_value(interval.high),
         ..interval
     });
     Some(Estimate { interval, ..found })
+}
+
+/// The mean of blocks in order of time, with an interval of this confidence by Student's t, made wider
+/// as that of [`estimate`]; None and no interval as there.
+///
+/// For sums of what happens seldom, which no middle value shows: memory that grows by a large step in
+/// every fifth block has not grown in most of them. A step that has not come yet is in neither.
+#[must_use]
+pub fn mean(blocks: &[f64], confidence: f64) -> Option<Estimate> {
+    let value = sample::mean(blocks)?;
+    let interval = sample::stddev(blocks)
+        .filter(|_| blocks.len() >= rounds_needed(confidence))
+        .map(|deviation| {
+            let error = deviation / (blocks.len() as f64).sqrt();
+            let half = student::quantile(confidence, blocks.len() - 1) * error * wider(blocks);
+            Interval {
+                low: value - half,
+                high: value + half,
+                confidence,
+                achieved: confidence,
+            }
+        });
+    Some(Estimate { value, interval })
+}
+
+/// How much wider their dependence makes an interval.
+fn wider(blocks: &[f64]) -> f64 {
+    let correlation = correlation(blocks);
+    ((1.0 + correlation) / (1.0 - correlation)).sqrt()
 }
 
 /// The correlation of each value with the next, corrected for their number; 0 to [`CORRELATION_MAX`].
@@ -88,6 +116,26 @@ mod tests {
             interval.contains(100.0)
         });
         holds.count() as f64 / f64::from(loads)
+    }
+
+    #[test]
+    fn a_mean_counts_what_is_seldom_with_the_interval_of_student() {
+        let seldom: Vec<f64> = (0..20)
+            .map(|it| if it % 5 == 2 { 10.0 } else { 0.0 })
+            .collect();
+        assert_eq!(location(&seldom, 0.95).unwrap().value, 0.0);
+        assert_eq!(mean(&seldom, 0.95).unwrap().value, 2.0);
+        // They alternate, so that none is like the one before it.
+        let signs: Vec<f64> = (0..16).map(|it| f64::from(1 - 2 * (it % 2))).collect();
+        let interval = mean(&signs, 0.95).unwrap().interval.unwrap();
+        assert!((interval.high - 0.5503).abs() < 0.0005, "{interval:?}");
+        assert!((interval.low + 0.5503).abs() < 0.0005, "{interval:?}");
+        // Whole waves make it wider.
+        let waves: Vec<f64> = (0..16).map(|it| f64::from(1 - 2 * (it / 4 % 2))).collect();
+        let wide = mean(&waves, 0.95).unwrap().interval.unwrap();
+        assert!(wide.half_width() > 1.5 * interval.half_width(), "{wide:?}");
+        assert_eq!(mean(&signs[..3], 0.95).unwrap().interval, None);
+        assert_eq!(mean(&[], 0.95), None);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `cargo xtask soak`: whether a service takes more and more memory or descriptors.
 //!
-//! The one idea: the unit is a minute. Within each, the slope is the median one of a sample a second;
-//! over all minutes the slope has an interval. Minutes are written down as they end, so that a soak
+//! The one idea: the unit is a minute, and what counts is by how much it ends above its beginning. Memory
+//! grows in steps, which a middle slope within a minute, or a middle minute, would pass over; the mean of
+//! all minutes passes over nothing. Minutes are written down as they end, so that a soak
 //! of an hour can be made of pieces, on different days, and one that is stopped loses a minute.
 
 use std::fs;
@@ -107,8 +108,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             continue;
         }
         let minute = Minute {
-            memory_kib: stats::trend::theil_sen_change(&seen.0).context("a minute has samples")?,
-            descriptors: stats::trend::theil_sen_change(&seen.1).context("a minute has samples")?,
+            memory_kib: change(&seen.0).context("a minute has samples")?,
+            descriptors: change(&seen.1).context("a minute has samples")?,
             answered,
             failed,
         };
@@ -118,6 +119,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     bench::say(&told(&minutes));
     Ok(())
+}
+
+/// By how much the last sample is above the first.
+fn change(samples: &[f64]) -> Option<f64> {
+    Some(samples.last()? - samples.first()?)
 }
 
 /// The minutes of earlier pieces.
@@ -150,7 +156,7 @@ fn append(record: &Path, minute: Minute) -> anyhow::Result<()> {
 fn told(minutes: &[Minute]) -> String {
     let slope = |of: fn(&Minute) -> f64| {
         let values: Vec<f64> = minutes.iter().map(of).collect();
-        match stats::location(&values, CONFIDENCE).map(|it| (it.value, it.interval)) {
+        match stats::blocks::mean(&values, CONFIDENCE).map(|it| (it.value, it.interval)) {
             Some((value, Some(interval))) => {
                 format!("{value:.2} ({:.2} to {:.2})", interval.low, interval.high)
             }
@@ -206,7 +212,8 @@ impl<'a> Load<'a> {
             let load = scope.spawn(|| self.during(MINUTE, Some(rate), stop));
             let (mut samples, mut due) = (Samples::default(), now());
             let end = due + MINUTE;
-            while due < end && !stop.load(Ordering::Relaxed) {
+            // Also at the end, so that nothing lies between two minutes.
+            while due <= end && !stop.load(Ordering::Relaxed) {
                 wait_until(due);
                 due += Duration::from_secs(1);
                 if let Some(held) = process.holding() {
@@ -318,8 +325,19 @@ mod tests {
             text.contains("10 minutes, 1000 requests answered, 0 failed"),
             "{text}"
         );
-        assert!(text.contains("memory: 104.50 (102.00 to 107.00)"), "{text}");
+        // They grow from minute to minute, so they are no independent samples.
+        assert!(text.contains("memory: 104.50 ("), "{text}");
         assert!(told(&leaking[..2]).contains("too few minutes"), "{text}");
         assert!(told(&[]).contains("not known"), "{text}");
+    }
+
+    #[test]
+    fn memory_that_grows_by_seldom_steps_is_told() {
+        assert_eq!(change(&[10.0, 10.0, 10.0, 2058.0, 2058.0]), Some(2048.0));
+        let steps: Vec<Minute> = (0..60)
+            .map(|it| minute(if it % 5 == 0 { 2048.0 } else { 0.0 }))
+            .collect();
+        let text = told(&steps);
+        assert!(text.contains("memory: 409.60 (196."), "{text}");
     }
 }
