@@ -308,16 +308,17 @@ impl Slot {
         Arc::ptr_eq(&self.table, table)
     }
 
-    /// It is given to a worker.
-    pub(crate) fn given(mut self) -> Self {
+    /// It is given to a worker, which has to take it up.
+    #[must_use]
+    pub fn given(mut self) -> Self {
         if !std::mem::replace(&mut self.is_arriving, true) {
             self.table.arriving.fetch_add(1, Relaxed);
         }
         self
     }
 
-    /// The worker has taken it up.
-    pub(crate) fn arrived(&mut self) {
+    /// The worker has taken it up. [`Tracker::begin`](crate::Tracker::begin) says so, too.
+    pub fn arrived(&mut self) {
         if std::mem::take(&mut self.is_arriving) {
             self.table.arriving.fetch_sub(1, Relaxed);
         }

@@ -183,7 +183,7 @@ pub(crate) async fn accept(
     let site = Arc::new(site);
     // A connection that is refused is closed at once, before a worker hears of it.
     let enter = |peer: Option<SocketAddr>| {
-        let slot = table.take(peer.map(|peer| peer.ip())).ok()?;
+        let slot = table.take(peer.map(|peer| peer.ip())).ok()?.given();
         let site = Arc::clone(&site);
         Some(Place { site, slot })
     };

@@ -216,9 +216,11 @@ impl Worker {
         self: &Rc<Self>,
         tls: Tls,
         (stream, peer): (tokio::net::TcpStream, IpAddr),
-        place: Place,
+        mut place: Place,
         (tracker, open): (&Tracker, Open),
     ) {
+        // Now and not after the handshake: who accepts would wait for clients that are slow with it.
+        place.slot.arrived();
         let (worker, tracker) = (Rc::clone(self), tracker.clone());
         tokio::task::spawn_local(async move {
             match tls.accept(stream).await {

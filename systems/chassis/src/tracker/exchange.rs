@@ -42,15 +42,17 @@ impl Exchange {
     /// are tasks of their own.
     pub async fn turn(&self) {
         let state = &self.state;
-        let passes = &state.registry.passes;
-        let was_served = || {
-            state.protocol.get() == Protocol::Http1 && state.served.get() == Some(state.turn.get())
-        };
         // A loop, because hyper may look again in the same turn.
-        while was_served() || !passes.admits(state.slot.network()) {
-            let pass = passes.current();
-            state.next_turn().await;
-            passes.looked(pass);
+        while state.was_served_in_turn() {
+            state.next_pass().await;
+        }
+        let (passes, client) = (&state.registry.passes, state.slot.network());
+        if !passes.begins(client) {
+            let line = passes.line(client);
+            let _first = line.first().await;
+            while !passes.admits(client) {
+                state.next_pass().await;
+            }
         }
         state.served.set(Some(state.turn.get()));
     }
@@ -128,6 +130,19 @@ impl Drop for Work {
 }
 
 impl State {
+    /// Whether a request was let through since the runtime last came to this connection.
+    fn was_served_in_turn(&self) -> bool {
+        self.protocol.get() == Protocol::Http1 && self.served.get() == Some(self.turn.get())
+    }
+
+    /// Waits for the next pass.
+    async fn next_pass(&self) {
+        let passes = &self.registry.passes;
+        let pass = passes.current();
+        self.next_turn().await;
+        passes.looked(pass);
+    }
+
     /// Waits until the runtime has looked for what has arrived from others, which a task that only
     /// wakes itself would keep it from.
     async fn next_turn(&self) {

@@ -6,11 +6,18 @@
 //! that arrives meanwhile waits for the end of the pass and then behind the next fifty. So after some time
 //! a pass begins nothing more for a client for which it has begun something; the rest waits for the
 //! next pass, and clients that are new in it go before.
+//!
+//! What waits of one client waits in a line, and only the first asks whether it may begin. If all did, the
+//! runtime would decide who comes first, and it wakes those who waited for a look in the reverse of their
+//! order: of fifty requests, those in the middle would wait for as long as others come.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Builder;
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::clock;
 use crate::connection_table::Network;
@@ -21,6 +28,9 @@ const STRETCH: Duration = Duration::from_millis(4);
 
 /// Clients that are told apart in a pass. With more the pass is over, which is on the safe side.
 const CLIENTS_MAX: usize = 64;
+
+/// How long a request waits in a line. Then it asks beside the others.
+const LINE_MAX: Duration = Duration::from_secs(1);
 
 thread_local! {
     /// Times that the runtime of this thread had nothing to do.
@@ -42,6 +52,8 @@ pub(super) struct Passes {
     began: Cell<Instant>,
     /// Clients for which something was begun in it. `None` is this machine itself.
     clients: RefCell<Vec<Option<Network>>>,
+    /// The lines of clients of whom something waits.
+    lines: RefCell<HashMap<Option<Network>, Rc<Mutex<()>>>>,
 }
 
 impl Passes {
@@ -51,6 +63,22 @@ impl Passes {
             rests: Cell::new(RESTS.get()),
             began: Cell::new(clock::now()),
             clients: RefCell::default(),
+            lines: RefCell::default(),
+        }
+    }
+
+    /// Whether a request of this client begins now, behind none that waits.
+    pub(super) fn begins(&self, client: Option<Network>) -> bool {
+        !self.lines.borrow().contains_key(&client) && self.admits(client)
+    }
+
+    /// The end of this client's line, for a request that does not begin now.
+    pub(super) fn line(&self, client: Option<Network>) -> Line<'_> {
+        let lock = Rc::clone(self.lines.borrow_mut().entry(client).or_default());
+        Line {
+            passes: self,
+            client,
+            lock,
         }
     }
 
@@ -86,6 +114,32 @@ impl Passes {
         self.rests.set(RESTS.get());
         self.began.set(clock::now());
         self.clients.borrow_mut().clear();
+    }
+}
+
+/// A request in the line of its client, until this is dropped.
+pub(super) struct Line<'a> {
+    passes: &'a Passes,
+    client: Option<Network>,
+    /// The first holds it; the others get it in the order in which they came.
+    lock: Rc<Mutex<()>>,
+}
+
+impl Line<'_> {
+    /// Waits until it is the first, which it is until what is returned is dropped. None when that takes
+    /// too long: it does not depend for ever on a server that polls the one before it.
+    pub(super) async fn first(&self) -> Option<MutexGuard<'_, ()>> {
+        let first = tokio::time::timeout(LINE_MAX, self.lock.lock()).await;
+        first.ok()
+    }
+}
+
+impl Drop for Line<'_> {
+    fn drop(&mut self) {
+        // The last one: its own and that of the map.
+        if Rc::strong_count(&self.lock) == 2 {
+            self.passes.lines.borrow_mut().remove(&self.client);
+        }
     }
 }
 
@@ -145,5 +199,43 @@ mod tests {
         assert!((0..most).all(|it| passes.admits(client(it))));
         assert!(!passes.admits(client(most)));
         assert!(passes.admits(client(0)), "the pass is short");
+    }
+
+    fn run<T>(work: impl Future<Output = T>) -> T {
+        let runtime = Builder::new_current_thread().enable_time().build();
+        runtime.unwrap().block_on(work)
+    }
+
+    #[test]
+    fn what_waits_of_one_client_begins_in_its_order_and_before_what_comes_later() {
+        let passes = long();
+        assert!(passes.begins(client(1)) && !passes.begins(client(1)));
+        let (one, two) = (passes.line(client(1)), passes.line(client(1)));
+        run(async {
+            let first = one.first().await;
+            let mut second = std::pin::pin!(two.first());
+            let is_waiting = std::future::poll_fn(|task| {
+                std::task::Poll::Ready(second.as_mut().poll(task).is_pending())
+            });
+            assert!(is_waiting.await);
+            passes.looked(passes.current());
+            assert!(!passes.begins(client(1)), "others wait");
+            assert!(passes.begins(client(2)));
+            drop(first);
+            assert!(second.await.is_some());
+        });
+        drop((one, two));
+        assert!(passes.lines.borrow().is_empty());
+        assert!(passes.begins(client(1)));
+    }
+
+    #[test]
+    fn a_first_that_nobody_polls_does_not_keep_others_for_ever() {
+        let passes = long();
+        let (stuck, other) = (passes.line(None), passes.line(None));
+        run(async {
+            let _held = stuck.first().await;
+            assert!(other.first().await.is_none());
+        });
     }
 }

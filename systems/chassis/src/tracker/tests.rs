@@ -323,6 +323,29 @@ fn who_has_many_connections_is_served_in_turn_with_others() {
 }
 
 #[test]
+fn connections_of_one_client_are_served_in_turn_with_each_other() {
+    let service = start(long(), MOST);
+    let many: Vec<TcpStream> = (0..16)
+        .map(|_| service.send(&get("/work").repeat(4)))
+        .collect();
+    let seen = || service.seen.load(Ordering::Relaxed);
+    // Each could have been served twice.
+    while seen() < 32 {
+        std::thread::yield_now();
+    }
+    let answers = many.into_iter().map(|mut stream| {
+        stream.set_nonblocking(true).unwrap();
+        let mut bytes = [0; 4096];
+        let count = stream.read(&mut bytes).unwrap_or(0);
+        String::from_utf8_lossy(&bytes[..count])
+            .matches("soon")
+            .count()
+    });
+    let answers: Vec<usize> = answers.collect();
+    assert!(answers.iter().all(|count| *count > 0), "{answers:?}");
+}
+
+#[test]
 fn silent_clients_do_not_keep_others_out() {
     let most = Most {
         total: 32,
