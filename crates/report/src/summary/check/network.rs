@@ -18,21 +18,42 @@ pub(super) fn clock_offset(complete: &[&RoundRecord]) -> Option<Check> {
     Some(Limits::new(500.0, 10_000.0).judge(CheckName::ClockOffset, worst.0, text))
 }
 
-/// Lateness of the worst of several generators: what is late with one of them hides among the others.
+/// Lateness of the latest of several generators: what is late with one of them hides among the others.
+/// The mean over its rounds, as that of a single generator is over all of them: the latest round of the
+/// latest generator would be later the more rounds there are.
 pub(super) fn generators(complete: &[&RoundRecord]) -> Option<Check> {
-    let (late_us, worst) = worst(complete, |one| one.lateness_us_p99.unwrap_or(0.0))?;
+    let (late_us, worst) = latest(complete)?;
     let typical: Vec<f64> = each(complete)
         .filter_map(|one| one.latency_us_p50)
         .collect();
     let latency_us = typical.iter().sum::<f64>() / float(typical.len().max(1) as u64);
     let text = format!(
-        "each generator sent 99 % of its requests within {} of their due; the latest was {}",
+        "each generator sent 99 % of its requests within {} of their due, in the mean of its rounds; the latest was {}",
         digits::duration_ns(late_us * 1e3),
         named(worst)
     );
     // As the lateness of one.
     let limits = Limits::new((0.1 * latency_us).max(100.0), latency_us.max(1000.0));
     Some(limits.judge(CheckName::GeneratorLateness, late_us, text))
+}
+
+/// The generator that was latest in the mean of its rounds, and how late; as it was in the round in which
+/// it was latest. Nothing where there is one generator.
+fn latest<'a>(complete: &'a [&'a RoundRecord]) -> Option<(f64, &'a GeneratorRecord)> {
+    let late_us = |one: &GeneratorRecord| one.lateness_us_p99.unwrap_or(0.0);
+    let of_shard = |first: &'a GeneratorRecord| {
+        let its: Vec<&GeneratorRecord> = each(complete)
+            .filter(|one| one.shard == first.shard)
+            .collect();
+        let mean_us = its.iter().map(|one| late_us(one)).sum::<f64>() / float(its.len() as u64);
+        let worst = its
+            .into_iter()
+            .max_by(|one, other| late_us(one).total_cmp(&late_us(other)))?;
+        Some((mean_us, worst))
+    };
+    let round = complete.iter().find(|round| round.generators.len() > 1)?;
+    let each_shard = round.generators.iter().filter_map(of_shard);
+    each_shard.max_by(|one, other| one.0.total_cmp(&other.0))
 }
 
 /// How far generators differ in what they saw of one variant: a share of the typical latency. One that
@@ -193,6 +214,24 @@ mod tests {
         let well = round(vec![generator(1, 20.0, 500.0), generator(2, 30.0, 500.0)]);
         assert_eq!(generators(&[&well]).expect("two").state, CheckState::Ok);
         assert!(generators(&[&round(vec![generator(1, 9e9, 1.0)])]).is_none());
+    }
+
+    #[test]
+    fn a_generator_is_judged_over_its_rounds_and_named_as_in_its_worst() {
+        let well = || round(vec![generator(1, 20.0, 500.0), generator(2, 40.0, 500.0)]);
+        let mut moment = well();
+        moment.generators[1].lateness_us_p99 = Some(1_100.0);
+        moment.generators[1].pod = "late".to_owned();
+        let rounds = [well(), moment, well(), well(), well(), well()];
+        let rounds: Vec<&RoundRecord> = rounds.iter().collect();
+        let check = generators(&rounds).expect("there are two");
+        assert_eq!(check.state, CheckState::Weak, "a sixth of the time");
+        assert!((check.figure - 1_300.0 / 6.0).abs() < 0.01);
+        assert!(check.text.contains("pod `late`"), "{}", check.text);
+        assert_eq!(
+            generators(&rounds[1..2]).expect("two").state,
+            CheckState::Failed
+        );
     }
 
     #[test]
