@@ -287,9 +287,10 @@ impl Feed {
         };
         let made = {
             let make = pin!(self.make());
-            match select(make, pin!(over)).await {
-                Either::Left((made, _)) => made,
-                Either::Right((end, _)) => Err(end),
+            // The end first: events that are always there must not put it off.
+            match select(pin!(over), make).await {
+                Either::Left((end, _)) => Err(end),
+                Either::Right((made, _)) => made,
             }
         };
         let part = match made {
@@ -328,6 +329,8 @@ impl Feed {
             None => of_gateway(format::heartbeat(self.format)),
             Some(None) => return Ok(None),
             Some(Some(event)) => {
+                // Others of the thread have their turn while events come without a pause.
+                tokio::task::consume_budget().await;
                 let answered = self.answering.answer(answer_of(event)).await;
                 self.opened.answered();
                 let staged = self.answering.staged(answered, self.format).await;

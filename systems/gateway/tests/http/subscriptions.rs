@@ -564,6 +564,31 @@ fn a_client_that_never_reads_is_cut_while_others_are_served() {
 }
 
 #[test]
+fn events_without_a_pause_do_not_put_off_the_end() {
+    let (sockets, reviews) = (Sockets::start(), reviews());
+    let mode = "subscription: {max_lifetime: 1s, mode: {passthrough: {all: {}}}}\n";
+    let gateway = start(&config(&sockets, &reviews, mode));
+    let (mut stream, mut session, _) = open(&gateway, &sockets, MULTIPART, COUNT);
+    let flood = thread::spawn(move || while session.try_send(event(json!({"count": 1}))) {});
+    let begin = test_client::now();
+    let mut events = 0;
+    let (last, is_last) = loop {
+        let (part, is_last) = part(&mut stream);
+        if part["payload"].is_null() {
+            break (part, is_last);
+        }
+        events += 1;
+        assert!(begin.elapsed() < Duration::from_secs(10), "{events} events");
+    };
+    assert!(is_last, "{last}");
+    let code = &last["errors"][0]["extensions"]["code"];
+    assert_eq!(code, "SUBSCRIPTION_MAX_LIFETIME", "{last}");
+    assert!(events > 100, "{events} events");
+    // And the subgraph is hung up on.
+    flood.join().unwrap();
+}
+
+#[test]
 fn signs_of_life_come_while_nothing_happens() {
     let (sockets, reviews) = (Sockets::start(), reviews());
     let gateway = gateway(&sockets, &reviews, "");
