@@ -1,8 +1,11 @@
-//! The well-behaved client: it asks on schedule, each time on a new connection, as somebody would
-//! who has just come, and counts from the time due.
+//! Well-behaved clients: one asks every 20 ms, on a connection of its own, as somebody would who has just
+//! come, and counts from the time due. None waits for those before it, so that a slow answer does not make
+//! the next one late.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use super::exchange::{Connection, NEIGHBOR};
@@ -12,7 +15,7 @@ use crate::clock::{now, wait_until};
 /// Time between two requests.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Who waits for longer has gone away.
+/// Who waits for longer has gone away. So no more than 50 wait at a time.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Asks for this long.
@@ -22,25 +25,28 @@ pub(super) fn ask(
     length: Duration,
     stop: &AtomicBool,
 ) -> Service {
-    let mut seen = Service::default();
+    let seen = Mutex::new(Service::default());
     let start = now();
-    let mut due = start;
-    while due < start + length && !stop.load(Ordering::Relaxed) {
-        wait_until(due);
-        if once(address, request) {
-            seen.latencies.push(now().duration_since(due));
-        } else {
-            seen.failed += 1;
-        }
-        due += PERIOD;
-        // A service that answers nothing has failed all of the next second too; asking for them one
-        // by one would take the patience of each.
-        while now() > due + PATIENCE {
-            seen.failed += 1;
+    thread::scope(|scope| {
+        let mut due = start;
+        while due < start + length && !stop.load(Ordering::Relaxed) {
+            wait_until(due);
+            let seen = &seen;
+            scope.spawn(move || {
+                let is_answered = once(address, request);
+                let latency = now().duration_since(due);
+                // Nothing panics while it holds this lock.
+                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                if is_answered {
+                    seen.latencies.push(latency);
+                } else {
+                    seen.failed += 1;
+                }
+            });
             due += PERIOD;
         }
-    }
-    seen
+    });
+    seen.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether one request is answered as it should be.
@@ -49,4 +55,46 @@ pub(super) fn once(address: SocketAddr, request: &[u8]) -> bool {
     let answer = Connection::open(NEIGHBOR, address, until)
         .and_then(|mut connection| connection.exchange(request, until));
     answer.is_ok_and(|answer| answer.status == 200 && !answer.has_errors)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Answers so many connections, each as long after it has come.
+    fn serve(listener: &TcpListener, count: usize, after: Duration) {
+        thread::scope(|scope| {
+            for _ in 0..count {
+                let (mut stream, _) = listener.accept().unwrap();
+                let due = now() + after;
+                scope.spawn(move || {
+                    let mut bytes = [0; 1024];
+                    let _ = stream.read(&mut bytes).unwrap();
+                    wait_until(due);
+                    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+                    stream.write_all(answer).unwrap();
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn nobody_waits_for_the_answer_of_another() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let slow = Duration::from_millis(300);
+        let seen = thread::scope(|scope| {
+            scope.spawn(|| serve(&listener, 20, slow));
+            let request = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+            ask(address, request, PERIOD * 20, &AtomicBool::new(false))
+        });
+        assert_eq!((seen.latencies.len(), seen.failed), (20, 0));
+        // One after the other, the last would be due six seconds before its answer.
+        let longest = seen.latencies.iter().max().unwrap();
+        assert!(*longest < Duration::from_secs(1), "{longest:?}");
+        assert!(seen.latencies.iter().all(|latency| *latency >= slow));
+    }
 }
