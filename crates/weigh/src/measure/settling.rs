@@ -117,7 +117,11 @@ fn is_settled(speeds: &[f64]) -> bool {
     let compiles = speeds
         .first()
         .is_some_and(|first| best(speeds) > first * COMPILES);
-    let still = if compiles { 2 * STEPS_STILL } else { STEPS_STILL };
+    let still = if compiles {
+        2 * STEPS_STILL
+    } else {
+        STEPS_STILL
+    };
     let Some(before) = speeds.len().checked_sub(still) else {
         return false;
     };

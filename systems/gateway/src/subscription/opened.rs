@@ -27,6 +27,8 @@ pub(crate) struct Counts {
     refused: AtomicU64,
     events: AtomicU64,
     skipped: AtomicU64,
+    /// Of events that wait for clients.
+    bytes: AtomicUsize,
     ended: [AtomicU64; REASONS.len()],
 }
 
@@ -69,6 +71,22 @@ impl Counts {
     /// Counts an event that gave way to a newer one.
     pub(crate) fn skipped(&self) {
         self.skipped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many bytes of an event wait for a client.
+    pub(crate) fn kept(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// They wait no longer.
+    pub(crate) fn let_go(&self, bytes: usize) {
+        let before = self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(before >= bytes, "what is let go was kept");
+    }
+
+    /// Bytes of events that wait for clients, of all workers.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// What is counted so far.

@@ -15,6 +15,8 @@ use super::opened::Counts;
 
 /// Bytes of the events that wait for one client, unless it is a single one.
 const BYTES_MAX: usize = 4 << 20;
+/// Bytes of the events that wait for all clients: thousands who read nothing would be gigabytes.
+const BYTES_OF_ALL_MAX: usize = 64 << 20;
 
 /// What came from a subgraph.
 #[derive(Debug)]
@@ -83,17 +85,25 @@ impl Queue {
             return;
         }
         waiting.bytes += event.weight();
+        self.counts.kept(event.weight());
         waiting.events.push_back(event);
-        while waiting.events.len() > 1
-            && (waiting.events.len() > self.capacity || waiting.bytes > BYTES_MAX)
-        {
-            if let Some(oldest) = waiting.events.pop_front() {
-                waiting.bytes -= oldest.weight();
-                self.counts.skipped();
-            }
+        while self.has_too_much(&waiting) {
+            let Some(oldest) = waiting.events.pop_front() else {
+                break;
+            };
+            waiting.bytes -= oldest.weight();
+            self.counts.let_go(oldest.weight());
+            self.counts.skipped();
         }
         drop(waiting);
         self.arrived.notify_one();
+    }
+
+    /// Whether the oldest event gives way. The only one does so too where all clients have too much.
+    fn has_too_much(&self, waiting: &Waiting) -> bool {
+        let of_one = waiting.events.len() > 1
+            && (waiting.events.len() > self.capacity || waiting.bytes > BYTES_MAX);
+        of_one || self.counts.bytes() > BYTES_OF_ALL_MAX
     }
 
     /// No more events come.
@@ -107,6 +117,7 @@ impl Queue {
         let mut waiting = self.lock();
         if let Some(event) = waiting.events.pop_front() {
             waiting.bytes -= event.weight();
+            self.counts.let_go(event.weight());
             return Some(Some(event));
         }
         waiting.is_ended.then_some(None)
@@ -138,7 +149,7 @@ impl Drop for Receiver {
         let mut waiting = self.0.lock();
         waiting.is_left = true;
         waiting.events.clear();
-        waiting.bytes = 0;
+        self.0.counts.let_go(std::mem::take(&mut waiting.bytes));
         drop(waiting);
         self.0.left.notify_one();
     }
@@ -187,6 +198,26 @@ mod tests {
         queue.push(Event::Response(vec![0; 3 * BYTES_MAX].into()));
         assert_eq!(number(next(&mut receiver).unwrap()), 3 * BYTES_MAX);
         assert_eq!(counts.told().skipped, 1);
+    }
+
+    #[test]
+    fn clients_that_read_nothing_cannot_have_all_memory() {
+        let counts = Arc::default();
+        let each = BYTES_MAX - 1;
+        let mut queues: Vec<(Arc<Queue>, Receiver)> =
+            (0..40).map(|_| Queue::new(2, &counts)).collect();
+        for (queue, _) in &queues {
+            queue.push(Event::Response(vec![0; each].into()));
+        }
+        assert!(counts.bytes() <= BYTES_OF_ALL_MAX);
+        assert_eq!(counts.bytes(), 16 * each);
+        assert_eq!(counts.told().skipped, 24);
+        // What is taken or left has room for others.
+        assert_eq!(number(next(&mut queues[0].1).unwrap()), each);
+        queues[30].0.push(Event::Response(vec![0; each].into()));
+        assert_eq!(number(next(&mut queues[30].1).unwrap()), each);
+        queues.clear();
+        assert_eq!(counts.bytes(), 0);
     }
 
     #[test]
