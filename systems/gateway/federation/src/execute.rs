@@ -149,13 +149,16 @@ impl State {
     /// What is told of errors that were left out.
     pub(crate) fn left_out_error(&mut self) -> Option<GraphqlError> {
         let left_out = std::mem::take(&mut self.left_out);
+        if left_out == 0 {
+            return None;
+        }
         let least = if self.is_left_out_partial {
             "at least "
         } else {
             ""
         };
         let message = format!("{least}{left_out} more errors are left out");
-        (left_out > 0).then(|| GraphqlError::new(message, "TOO_MANY_ERRORS"))
+        Some(GraphqlError::new(message, "TOO_MANY_ERRORS"))
     }
 
     /// Notes that a fetch exceeded a bound.
