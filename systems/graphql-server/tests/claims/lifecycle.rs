@@ -26,7 +26,8 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn a_request_in_flight_is_finished_before_the_server_stops() {
     for program in PROGRAMS {
-        for signal in [Signal::TERM, Signal::INT] {
+        // Several times: ntex missed the end of its workers once in eight stops, and waited.
+        for signal in [Signal::TERM, Signal::INT].repeat(4) {
             let mut server = start(program, &[]);
             // It comes and goes: what the server knows of it must not stand for the next one.
             assert_eq!(server.send(&post(QUERY)).status, 200);

@@ -7,9 +7,11 @@
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chassis::{ConnectionTable, Listener};
 use ntex::service::ServiceFactory;
+use ntex::time::{Millis, sleep};
 use ntex_server::{Server, ServerConfiguration};
 use tokio::sync::watch;
 
@@ -24,18 +26,62 @@ enum State {
     Stopped,
 }
 
+/// How often it is looked whether all workers have finished.
+const LOOK: Millis = Millis(20);
+
 /// Where ntex says whether its workers take connections. A handle, which is cheap to copy.
 #[derive(Clone, Debug)]
-pub(crate) struct Door(watch::Sender<State>);
+pub(crate) struct Door {
+    state: watch::Sender<State>,
+    working: Working,
+}
+
+/// How many workers are up.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Working(Arc<AtomicUsize>);
+
+impl Working {
+    pub(crate) fn begins(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It has no connection left.
+    pub(crate) fn ends(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 impl Door {
     /// Closed: no worker is up yet.
     pub(crate) fn new() -> Self {
-        Self(watch::Sender::new(State::Waiting))
+        Self {
+            state: watch::Sender::new(State::Waiting),
+            working: Working::default(),
+        }
+    }
+
+    /// Where workers say that they are up.
+    pub(crate) fn working(&self) -> &Working {
+        &self.working
+    }
+
+    /// Waits until the door is shut for good and all workers have finished.
+    ///
+    /// The library waits for them as well, but misses now and then what a worker tells it from another
+    /// thread; then it waits for as long as it may.
+    pub(crate) async fn finished(&self) {
+        let mut told = self.state.subscribe();
+        // An error is the end as well: there is nobody left to tell.
+        let _ = told.wait_for(|it| *it == State::Stopped).await;
+        // Who stops waits until nobody listens.
+        drop(told);
+        while self.working.0.load(Ordering::Relaxed) > 0 {
+            sleep(LOOK).await;
+        }
     }
 
     fn tell(&self, told: State) {
-        self.0.send_if_modified(|state| {
+        self.state.send_if_modified(|state| {
             let is_news = *state != State::Stopped && *state != told;
             if is_news {
                 *state = told;
@@ -52,7 +98,7 @@ impl Door {
         server: Server<Accepted>,
     ) -> io::Result<impl Future<Output = ()> + use<>> {
         let listener = Listener::new(listener)?;
-        let (mut told, mut ended) = (self.0.subscribe(), self.0.subscribe());
+        let (mut told, mut ended) = (self.state.subscribe(), self.state.subscribe());
         let give = async move |stream, slot| {
             let mut accepted = Accepted { stream, slot };
             // Refused while no worker takes any, as when the first are not up yet.
@@ -115,6 +161,6 @@ where
     async fn stop(&self) {
         self.door.tell(State::Stopped);
         // Until the listener is closed.
-        self.door.0.closed().await;
+        self.door.state.closed().await;
     }
 }

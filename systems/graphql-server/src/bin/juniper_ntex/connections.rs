@@ -15,6 +15,8 @@ use ntex::service::{Service, ServiceCtx, ServiceFactory};
 use ntex::util::{HashMap, join};
 use ntex::web::HttpRequest;
 
+use crate::acceptor::Working;
+
 /// The connections of one worker, by their sockets.
 pub(crate) struct Open {
     connections: Connections,
@@ -50,11 +52,17 @@ pub(crate) struct Watched<S> {
     http: S,
     config: SharedCfg,
     open: Rc<Open>,
+    working: Working,
 }
 
 impl<S> Watched<S> {
-    pub(crate) fn new(http: S, config: SharedCfg, open: Rc<Open>) -> Self {
-        Self { http, config, open }
+    pub(crate) fn new(http: S, config: SharedCfg, open: Rc<Open>, working: Working) -> Self {
+        Self {
+            http,
+            config,
+            open,
+            working,
+        }
     }
 }
 
@@ -72,7 +80,9 @@ where
         let http = self.http.create(config.clone()).await?;
         // Here and not before, because only here a worker is sure to run.
         ntex::rt::spawn(self.open.connections.clone().watch());
-        Ok(Watched::new(http, config, Rc::clone(&self.open)))
+        self.working.begins();
+        let (open, working) = (Rc::clone(&self.open), self.working.clone());
+        Ok(Watched::new(http, config, open, working))
     }
 }
 
@@ -117,6 +127,7 @@ impl<S: Service<Io, Response = ()>> Service<Accepted> for Watched<S> {
         // The library alone does not wait for requests under way, once a moment without any
         // connection has passed.
         join(self.http.shutdown(), self.open.connections.finish()).await;
+        self.working.ends();
     }
 }
 

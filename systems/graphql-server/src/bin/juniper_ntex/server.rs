@@ -21,6 +21,7 @@ use ntex::SharedCfg;
 use ntex::http::header::{self, HeaderName, HeaderValue};
 use ntex::http::{HttpService, HttpServiceConfig, KeepAlive, StatusCode};
 use ntex::time::{Millis, Seconds, sleep};
+use ntex::util::{Either, select};
 use ntex::web::types::{Payload, State};
 use ntex::web::{self, App, HttpRequest, HttpResponse};
 use ntex_server::WorkerPool;
@@ -55,6 +56,7 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
     let counter = Arc::new(Counter::default());
     let http: SharedCfg = SharedCfg::new("http").add(http_config(&config)).into();
     let door = Door::new();
+    let working = door.working().clone();
     // This runs once in each worker: schema, counters and connections are its own, only the mutation's
     // sum is shared.
     let make = move || {
@@ -72,7 +74,7 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
             .service(web::resource("/health").to(health))
             .service(web::resource("/metrics").to(metrics))
             .default_service(web::to(not_found));
-        Watched::new(HttpService::new(app), http.clone(), open)
+        Watched::new(HttpService::new(app), http.clone(), open, working.clone())
     };
     let server = WorkerPool::new()
         .name("graphql-server")
@@ -85,7 +87,10 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
     let handle = server.clone();
     // Our own signals: the libraries' handlers differ in what a second signal does.
     stop_on_signal(move || drop(handle.stop(true)))?;
-    server.await
+    match select(server, door.finished()).await {
+        Either::Left(ended) => ended,
+        Either::Right(()) => Ok(()),
+    }
 }
 
 fn http_config(config: &Config) -> HttpServiceConfig {
