@@ -1,11 +1,15 @@
 //! `headers`: rules that make the headers of subgraph requests.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 
 use http::{HeaderName, HeaderValue};
 use regex::Regex;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::response_headers::ResponseRule;
 use crate::schema::written_as;
@@ -30,11 +34,63 @@ pub struct Headers {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HeaderRules {
-    /// Rules for requests, applied in order.
+    /// Rules for requests, applied in order: a list, or `operations` with a list.
+    #[serde(deserialize_with = "rules")]
+    #[schemars(with = "RulesFile<HeaderRule>")]
     pub request: Vec<HeaderRule>,
     /// Rules for the headers of the client's answer, applied in order to each answer of a subgraph.
     /// Not known to the original.
+    #[serde(deserialize_with = "rules")]
+    #[schemars(with = "RulesFile<ResponseRule>")]
     pub response: Vec<ResponseRule>,
+}
+
+/// Rules as written.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only its schema is used; `rules` reads it")]
+enum RulesFile<R> {
+    /// As version 2.17 of the original has them.
+    Operations(Operations<R>),
+    /// As versions before it have them.
+    List(Vec<R>),
+}
+
+/// Rules under a key of their own.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, bound(deserialize = "R: Deserialize<'de>"))]
+struct Operations<R> {
+    /// The rules, applied in order.
+    #[serde(default)]
+    operations: Vec<R>,
+}
+
+/// Reads either form. `untagged` would not say what is wrong with a rule.
+fn rules<'de, D, R>(deserializer: D) -> Result<Vec<R>, D::Error>
+where
+    D: Deserializer<'de>,
+    R: Deserialize<'de>,
+{
+    deserializer.deserialize_any(EitherForm(PhantomData))
+}
+
+struct EitherForm<R>(PhantomData<R>);
+
+impl<'de, R: Deserialize<'de>> Visitor<'de> for EitherForm<R> {
+    type Value = Vec<R>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list of rules, or `operations` with one")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        let Operations { operations } = Operations::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(operations)
+    }
 }
 
 /// One rule.

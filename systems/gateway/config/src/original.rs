@@ -59,6 +59,15 @@ const BARE_SPANS: &str = "spans have no events and no links";
 const W3C_ONLY: &str = "traces go on by `traceparent` of the W3C";
 const VERIFIED_NAME: &str = "the name in `endpoint` is the one that is verified";
 const RESOLVER: &str = "the system's resolver decides";
+const NO_PINGS: &str = "idle connections are not asked, and are closed after `pool_idle_timeout`";
+const NO_HEADERS: &str =
+    "the log has no headers; spans have the names of clients and `User-Agent` alone";
+const NO_RECONNECT: &str =
+    "a subscription ends with its connection, and its client subscribes again";
+const ONE_SAMPLER: &str = "`telemetry.exporters.tracing.common.sampler` decides for all";
+const NO_LIBRARIES: &str = "libraries of clients are not counted";
+const ALL_INDEXES: &str =
+    "invalidations by subgraph and by type are always there, those by tag never";
 
 const OWN_SUBSCRIPTION: &str =
     "each subscription of a client is one at the subgraph, with the headers of that client";
@@ -77,6 +86,11 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         On::Filled,
         "tokens are taken from one header: set `header_name`, and remove `sources`",
     ),
+    refused(
+        "authentication/router/jwt/jwks/[]/allow_missing_exp",
+        On::Filled,
+        "whether tokens need `exp` is said once, not for each set of keys: remove it, or set `authentication.router.jwt.allow_tokens_without_expiry: true` for all",
+    ),
     idle(
         "authentication/router/jwt/jwks/[]/retry",
         "keys are asked for again after `poll_interval`",
@@ -85,6 +99,10 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "plugins/experimental.restricted",
         On::Filled,
         "there are no native plugins: remove it",
+    ),
+    idle(
+        "expose_query_plan",
+        "answers show no plan; `--log debug` and coprocessors do",
     ),
     idle(
         "plugins/experimental.expose_query_plan",
@@ -104,13 +122,23 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     // What clients ask for.
     idle("subscription/deduplication", OWN_SUBSCRIPTION),
     idle("subscription/enable_deduplication", OWN_SUBSCRIPTION),
+    idle("subscription/max_reconnect_attempts", NO_RECONNECT),
+    idle("subscription/reconnect_delay", NO_RECONNECT),
     idle(
-        "subscription/max_reconnect_attempts",
-        "a subscription ends with its connection, and its client subscribes again",
+        "subscription/mode/passthrough/all/max_reconnect_attempts",
+        NO_RECONNECT,
     ),
     idle(
-        "subscription/reconnect_delay",
-        "a subscription ends with its connection, and its client subscribes again",
+        "subscription/mode/passthrough/all/reconnect_delay",
+        NO_RECONNECT,
+    ),
+    idle(
+        "subscription/mode/passthrough/subgraphs/*/max_reconnect_attempts",
+        NO_RECONNECT,
+    ),
+    idle(
+        "subscription/mode/passthrough/subgraphs/*/reconnect_delay",
+        NO_RECONNECT,
     ),
     refused(
         "events",
@@ -140,7 +168,11 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     ),
     idle("apq/subgraph", "subgraphs get the text of each operation"),
     idle("headers/connector", NO_CONNECTORS),
-    idle("headers/header_masking", "the log has no headers"),
+    idle("headers/header_masking", NO_HEADERS),
+    idle("headers/all/request/masking", NO_HEADERS),
+    idle("headers/all/response/masking", NO_HEADERS),
+    idle("headers/subgraphs/*/request/masking", NO_HEADERS),
+    idle("headers/subgraphs/*/response/masking", NO_HEADERS),
     // How operations are planned.
     idle(
         "supergraph/generate_query_fragments",
@@ -182,6 +214,16 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "supergraph/query_planning/experimental_cooperative_cancellation",
         "`supergraph.query_planning.timeout` ends what takes too long",
     ),
+    idle("supergraph/query_planning/incremental_planner", OWN_PLANNER),
+    refused(
+        "preview_graphql_federation",
+        On::Enabled,
+        "schemas with `@lookup` are not planned: set `preview_graphql_federation.enabled: false`",
+    ),
+    idle(
+        "supergraph/validate_default_values",
+        "the supergraph is taken as it was composed",
+    ),
     idle("supergraph/reuse_query_fragments", OWN_PLANNER),
     idle("supergraph/experimental_reuse_query_fragments", OWN_PLANNER),
     idle("experimental_type_conditioned_fetching", OWN_PLANNER),
@@ -208,6 +250,28 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     idle(
         "traffic_shaping/subgraphs/*/experimental_enable_http2",
         "its name is `experimental_http2` since 1.33",
+    ),
+    idle(
+        "traffic_shaping/all/experimental_http2_keep_alive_interval",
+        NO_PINGS,
+    ),
+    idle(
+        "traffic_shaping/all/experimental_http2_keep_alive_timeout",
+        NO_PINGS,
+    ),
+    idle(
+        "traffic_shaping/subgraphs/*/experimental_http2_keep_alive_interval",
+        NO_PINGS,
+    ),
+    idle(
+        "traffic_shaping/subgraphs/*/experimental_http2_keep_alive_timeout",
+        NO_PINGS,
+    ),
+    idle("circuit_breaker/connector", NO_CONNECTORS),
+    refused(
+        "circuit_breaker",
+        On::Filled,
+        "a subgraph that fails is asked again by each request: remove it; `traffic_shaping` and `limits` bound how much waits for it",
     ),
     idle("traffic_shaping/connector", NO_CONNECTORS),
     idle(
@@ -248,6 +312,14 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         NO_GRAPHOS,
     ),
     idle(
+        "telemetry/apollo/experimental_otlp_metrics_protocol",
+        NO_GRAPHOS,
+    ),
+    idle("telemetry/apollo/otlp_metrics_protocol", NO_GRAPHOS),
+    idle("telemetry/apollo/library_name_header", NO_LIBRARIES),
+    idle("telemetry/apollo/library_version_header", NO_LIBRARIES),
+    idle("telemetry/apollo/sampler", NO_GRAPHOS),
+    idle(
         "telemetry/apollo/field_level_instrumentation_sampler",
         NO_GRAPHOS,
     ),
@@ -266,6 +338,8 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     idle("telemetry/apollo/subgraph_metrics", NO_GRAPHOS),
     idle("telemetry/apollo/tracing", NO_GRAPHOS),
     idle("telemetry/exporters/logging", OWN_LOG),
+    idle("telemetry/exporters/tracing/otlp/sampler", ONE_SAMPLER),
+    idle("telemetry/exporters/metrics/otlp/sampler", ONE_SAMPLER),
     idle("telemetry/exporters/tracing/zipkin", OTLP_ONLY),
     idle("telemetry/exporters/tracing/datadog", OTLP_ONLY),
     idle("telemetry/exporters/tracing/jaeger", OTLP_ONLY),
@@ -336,9 +410,14 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     idle("homepage/graph_ref", "the homepage links nowhere"),
     idle("fleet_detector", NO_GRAPHOS),
     idle("license_enforcement", "there is no licence"),
+    idle("enhanced_client_awareness", NO_LIBRARIES),
     idle(
-        "enhanced_client_awareness",
-        "libraries of clients are not counted",
+        "experimental_continuous_profiling",
+        "the process is not profiled; `/metrics` has its memory and processor time",
+    ),
+    idle(
+        "rhai/intern_strings",
+        "only the speed of scripts depends on it",
     ),
     idle(
         "experimental_diagnostics",
@@ -368,6 +447,11 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         On::Filled,
         "costs are not bounded for each subgraph: remove it; `max` bounds the whole operation",
     ),
+    refused(
+        "demand_control/strategy/test",
+        On::Always,
+        "costs are not made up here: write `static_estimated`",
+    ),
     idle("response_cache/debug", "answers do not tell what was kept"),
     idle(
         "response_cache/include_cache_control_header_on_router_response",
@@ -386,6 +470,14 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "response_cache/cdn_invalidation",
         On::Enabled,
         "answers carry no tags, and nothing could be purged by them: set `response_cache.cdn_invalidation.enabled: false`",
+    ),
+    idle(
+        "response_cache/subgraph/all/invalidation/indexes",
+        ALL_INDEXES,
+    ),
+    idle(
+        "response_cache/subgraph/subgraphs/*/invalidation/indexes",
+        ALL_INDEXES,
     ),
     idle(
         "response_cache/invalidation/concurrent_requests",
@@ -460,7 +552,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
 ];
 
 /// Places that keys of the original have had in other versions: what stands at the first is read as
-/// if it stood at the second.
+/// if it stood at the second. A `*` is any name, the same in both.
 pub(crate) const MOVED: &[(&str, &str)] = &[
     ("limits/router", "limits"),
     (
@@ -495,6 +587,26 @@ pub(crate) const MOVED: &[(&str, &str)] = &[
     ("preview_demand_control", "demand_control"),
     ("preview_response_cache", "response_cache"),
     ("preview_entity_cache", "response_cache"),
+    (
+        "supergraph/log_on_broken_pipe",
+        "supergraph/experimental_log_on_broken_pipe",
+    ),
+    (
+        "telemetry/exporters/tracing/response_trace_id",
+        "telemetry/exporters/tracing/experimental_response_trace_id",
+    ),
+    (
+        "coprocessor/client/http2",
+        "coprocessor/client/experimental_http2",
+    ),
+    (
+        "traffic_shaping/all/http2",
+        "traffic_shaping/all/experimental_http2",
+    ),
+    (
+        "traffic_shaping/subgraphs/*/http2",
+        "traffic_shaping/subgraphs/*/experimental_http2",
+    ),
     (
         "subscription/mode/preview_callback",
         "subscription/mode/callback",

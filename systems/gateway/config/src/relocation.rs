@@ -8,14 +8,37 @@ use crate::original::MOVED;
 /// would be without effect.
 pub(crate) fn relocate(tree: &mut Node, findings: &mut Findings) {
     for (from, to) in MOVED {
-        let Some(entry) = remove(tree, &from.split('/').collect::<Vec<_>>()) else {
+        let from: Vec<&str> = from.split('/').collect();
+        let to: Vec<&str> = to.split('/').collect();
+        let Some(any) = from.iter().position(|key| *key == "*") else {
+            move_one(tree, &from, &to, findings);
             continue;
         };
-        if !entry.node.is_blank() {
-            let to: Vec<&str> = to.split('/').collect();
-            put(tree, &to, entry, &to.join("."), findings);
+        for name in names(tree, &from[..any]) {
+            let [from, to] = [&from, &to].map(|path| -> Vec<&str> {
+                let keys = path.iter().copied();
+                keys.map(|key| if key == "*" { name.as_str() } else { key })
+                    .collect()
+            });
+            move_one(tree, &from, &to, findings);
         }
     }
+}
+
+fn move_one(tree: &mut Node, from: &[&str], to: &[&str], findings: &mut Findings) {
+    let Some(entry) = remove(tree, from) else {
+        return;
+    };
+    if !entry.node.is_blank() {
+        put(tree, to, entry, &to.join("."), findings);
+    }
+}
+
+/// The keys of the mapping at a place.
+fn names(tree: &Node, path: &[&str]) -> Vec<String> {
+    let there = path.iter().try_fold(tree, |node, key| node.get(key));
+    let entries = there.map(Node::entries).unwrap_or_default();
+    entries.iter().map(|entry| entry.key.clone()).collect()
 }
 
 fn remove(node: &mut Node, path: &[&str]) -> Option<Entry> {

@@ -8,6 +8,8 @@ use insta::assert_snapshot;
 use super::{Survey, survey};
 use crate::{Surroundings, read};
 
+mod original_keys;
+
 struct Nothing;
 
 impl Surroundings for Nothing {

@@ -1,0 +1,168 @@
+//! Each key of the original's schema is known here.
+
+use std::path::Path;
+
+use super::{Nothing, told};
+use crate::coprocessor::HttpVersions;
+use crate::original;
+use crate::read;
+
+const KEYS: &str = include_str!("original_keys.txt");
+
+fn paths() -> impl Iterator<Item = Vec<&'static str>> {
+    let lines = KEYS.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| line.split('/').collect())
+}
+
+/// A file with this key alone, whose value is `1`.
+fn file(path: &[&str]) -> String {
+    let inner = "1".to_owned();
+    let value = path.iter().rev().fold(inner, |inner, key| match *key {
+        "[]" => format!("[{inner}]"),
+        "*" => format!("{{any: {inner}}}"),
+        key => format!("{{{key}: {inner}}}"),
+    });
+    format!("{value}\n")
+}
+
+/// The mistakes that say that there is no such key, or that its value has another form.
+fn not_known(path: &[&str]) -> Vec<String> {
+    let Err(mistakes) = read(Path::new("router.yaml"), &file(path), &Nothing, false) else {
+        return Vec::new();
+    };
+    let messages = mistakes.iter().map(|it| it.message.clone());
+    let is_of_form = |it: &String| it.ends_with("found a mapping") || it.ends_with("found a list");
+    messages
+        .filter(|it| it.starts_with("unknown key") || is_of_form(it))
+        .collect()
+}
+
+#[test]
+fn each_key_of_the_original_is_known() {
+    assert!(paths().count() > 900);
+    let mut unknown = Vec::new();
+    for path in paths() {
+        for message in not_known(&path) {
+            unknown.push(format!("{}: {message}", path.join("/")));
+        }
+    }
+    assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+}
+
+/// Whether there is no code for all that is below a key above, or keys may have any name there.
+fn is_any_key_known(path: &[&str]) -> bool {
+    let owned: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
+    let above = (1..owned.len()).any(|length| original::find(&owned[..length]).is_some());
+    above || path.ends_with(&["*"])
+}
+
+fn is_moved(path: &[&str]) -> bool {
+    original::MOVED.iter().any(|(from, _)| {
+        let mut keys = path.iter();
+        from.split('/')
+            .all(|it| keys.next().is_some_and(|key| it == "*" || *key == it))
+    })
+}
+
+/// The test above can fail: at each place that it looks at, other keys are reported.
+#[test]
+fn keys_that_the_original_does_not_have_are_unknown() {
+    let mut missed = Vec::new();
+    // A part of them is enough: it takes as long as the test above.
+    for mut path in paths().step_by(7) {
+        let Some(last) = path.pop().filter(|last| *last != "*") else {
+            continue;
+        };
+        let wrong = format!("{last}_not");
+        path.push(&wrong);
+        if !is_any_key_known(&path) && !is_moved(&path) && not_known(&path).is_empty() {
+            missed.push(path.join("/"));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+#[test]
+fn header_rules_may_stand_under_operations() {
+    let rules = |rules: &str| {
+        let text = format!(
+            "headers: {{all: {{request: {rules}}}, subgraphs: {{a: {{request: {rules}}}}}}}\n"
+        );
+        let config = read(Path::new("r.yaml"), &text, &Nothing, false).map(|it| it.config);
+        config.map(|it| {
+            (
+                it.headers.all.request.len(),
+                it.headers.subgraphs["a"].request.len(),
+            )
+        })
+    };
+    let list = "[{remove: {named: a}}, {propagate: {named: b}}]";
+    assert_eq!(rules(list).unwrap(), (2, 2));
+    assert_eq!(rules(&format!("{{operations: {list}}}")).unwrap(), (2, 2));
+    let masked = format!("{{operations: {list}, masking: {{enabled: false}}}}");
+    assert_eq!(rules(&masked).unwrap(), (2, 2));
+    assert_eq!(rules("{masking: {enabled: true}}").unwrap(), (0, 0));
+    for wrong in [
+        "{operation: []}",
+        "{operations: [{remove: {nmed: a}}]}",
+        "{operations: [{propagate: {named: a, matching: b}}]}",
+    ] {
+        let mistakes = rules(wrong).unwrap_err();
+        assert!(
+            mistakes.iter().all(|it| !it.message.contains("untagged")),
+            "{mistakes:?}"
+        );
+    }
+}
+
+#[test]
+fn keys_that_another_version_renames_are_read_by_both_names() {
+    let text = "traffic_shaping: {all: {http2: disable}, subgraphs: {a: {http2: http2only}, b: {timeout: 1s}}}\n\
+        supergraph: {log_on_broken_pipe: true}\n";
+    let config = read(Path::new("r.yaml"), text, &Nothing, false)
+        .unwrap()
+        .config;
+    let shaping = &config.traffic_shaping;
+    assert_eq!(
+        shaping.all.as_ref().unwrap().experimental_http2,
+        Some(HttpVersions::Disable)
+    );
+    let of = |name: &str| shaping.subgraphs[name].experimental_http2;
+    assert_eq!((of("a"), of("b")), (Some(HttpVersions::Http2Only), None));
+    assert!(config.supergraph.experimental_log_on_broken_pipe);
+    let twice = "traffic_shaping: {subgraphs: {a: {http2: disable, experimental_http2: enable}}}\n";
+    assert!(
+        told(twice).contains("`traffic_shaping.subgraphs.a.experimental_http2` is there twice")
+    );
+}
+
+#[test]
+fn what_would_change_answers_is_refused_and_the_rest_is_not() {
+    let text = "authentication: {router: {jwt: {jwks: [{url: 'https://a/', allow_missing_exp: true}]}}}\n\
+        circuit_breaker: {all: {window_size: 10}}\n\
+        preview_graphql_federation: {enabled: true}\n\
+        demand_control: {enabled: true, mode: enforce, strategy: {test: {stage: execution_request, error: estimated_cost_too_expensive}}}\n";
+    let refused = told(text);
+    for (line, key) in [
+        (1, "authentication.router.jwt.jwks[].allow_missing_exp"),
+        (2, "circuit_breaker"),
+        (3, "preview_graphql_federation"),
+        (4, "demand_control.strategy.test"),
+    ] {
+        assert!(
+            refused.contains(&format!("refused: {line} {key}")),
+            "{refused}"
+        );
+    }
+    let text = "authentication: {router: {jwt: {jwks: [{url: 'https://a/', allow_missing_exp: false}]}}}\n\
+        preview_graphql_federation: {enabled: false}\n\
+        experimental_continuous_profiling: {heap: {enabled: true}}\n\
+        rhai: {intern_strings: false}\n\
+        telemetry: {apollo: {sampler: 0.1, library_name_header: a}, exporters: {tracing: {otlp: {enabled: true, sampler: 0.1}}}}\n\
+        traffic_shaping: {all: {experimental_http2_keep_alive_interval: 5s}}\n\
+        response_cache: {subgraph: {all: {invalidation: {indexes: {type: false}}}}}\n\
+        subscription: {mode: {passthrough: {all: {max_reconnect_attempts: 3, reconnect_delay: 1s}}}}\n";
+    let accepted = told(text);
+    assert!(accepted.ends_with("starts"), "{accepted}");
+    assert_eq!(accepted.matches("no effect").count(), 11, "{accepted}");
+}
