@@ -292,8 +292,12 @@ struct SelectorFile {
     response_context: Option<String>,
     /// The name of the operation.
     operation_name: Option<NameForm>,
+    /// The name of the operation; the same as `operation_name`, by its name at the subgraph stage.
+    supergraph_operation_name: Option<NameForm>,
     /// `query`, `mutation` or `subscription`.
     operation_kind: Option<NameForm>,
+    /// `query`, `mutation` or `subscription`, of the client's operation; the same as `operation_kind`.
+    supergraph_operation_kind: Option<NameForm>,
     /// The variable of the environment of this name.
     env: Option<String>,
     /// Whether this is the first part of the response.
@@ -317,6 +321,10 @@ impl TryFrom<SelectorFile> for Selector {
         let flag =
             // `request_method: false` asks for nothing, so it is no source.
             |is_asked: Option<bool>, source: Source| (is_asked == Some(true)).then_some(source);
+        let name = |form| match form {
+            NameForm::String => Source::OperationName,
+            NameForm::Hash => Source::OperationNameHash,
+        };
         let status = |form: Option<StatusForm>| {
             form.map(|form| match form {
                 StatusForm::Code => Source::ResponseStatusCode,
@@ -340,11 +348,11 @@ impl TryFrom<SelectorFile> for Selector {
             flag(file.subgraph_on_graphql_error, Source::OnGraphqlError),
             file.request_context.map(Source::Context),
             file.response_context.map(Source::Context),
-            file.operation_name.map(|form| match form {
-                NameForm::String => Source::OperationName,
-                NameForm::Hash => Source::OperationNameHash,
-            }),
+            file.operation_name.map(name),
+            file.supergraph_operation_name.map(name),
             file.operation_kind.map(|_| Source::OperationKind),
+            file.supergraph_operation_kind
+                .map(|_| Source::OperationKind),
             file.env.map(Source::Environment),
             flag(file.is_primary_response, Source::IsPrimaryResponse),
             flag(file.subgraph_name, Source::SubgraphName),

@@ -50,10 +50,10 @@ pub struct HeaderRules {
 #[serde(untagged)]
 #[expect(dead_code, reason = "only its schema is used; `rules` reads it")]
 enum RulesFile<R> {
-    /// As version 2.17 of the original has them.
-    Operations(Operations<R>),
-    /// As versions before it have them.
+    /// As versions of the original before 2.17 have them.
     List(Vec<R>),
+    /// As version 2.17 has them.
+    Operations(Operations<R>),
 }
 
 /// Rules under a key of their own.

@@ -40,6 +40,12 @@ pub fn key_table() -> String {
         // A key of a struct without effect stands in one column only.
         row.works.retain(|key| key.trim_start_matches('+') != rest);
     }
+    let unread = original::UNREAD.iter();
+    let unread = unread.map(|key| format!("condition.….{key}"));
+    rows.entry("coprocessor".to_owned())
+        .or_default()
+        .refused
+        .extend(unread);
     let mut text =
         "| key | works | accepted without effect | refused |\n|---|---|---|---|\n".to_owned();
     for (key, row) in rows {

@@ -613,19 +613,76 @@ pub(crate) const MOVED: &[(&str, &str)] = &[
     ),
 ];
 
+/// Keys that conditions of a coprocessor's stages have in the original and not here.
+pub(crate) const UNREAD: &[&str] = &[
+    "active_subgraph_requests",
+    "baggage",
+    "cache",
+    "context_id",
+    "cost",
+    "error",
+    "is_deferred",
+    "query",
+    "query_variable",
+    "redact",
+    "request_duration",
+    "response_body",
+    "response_cache",
+    "response_cache_control",
+    "response_cache_status",
+    "response_data",
+    "response_errors",
+    "response_errors_count",
+    "response_errors_field",
+    "response_size_hint",
+    "router_overhead",
+    "studio_operation_id",
+    "subgraph_operation_kind",
+    "subgraph_operation_name",
+    "subgraph_query",
+    "subgraph_query_variable",
+    "subgraph_request_body_size",
+    "subgraph_resend_count",
+    "subgraph_response_body_size",
+    "subgraph_response_data",
+    "subgraph_response_errors",
+    "supergraph_query",
+    "supergraph_query_variable",
+    "trace_id",
+];
+
+/// Such a key, at any depth of a condition.
+static UNREAD_SELECTOR: Unserved = refused(
+    "coprocessor/…/condition",
+    On::Always,
+    "conditions do not have it, and the coprocessor would be called, or not, where it must not be: remove the condition, and let the coprocessor decide",
+);
+
+fn is_in_condition(path: &[String]) -> bool {
+    path.first().is_some_and(|key| key == "coprocessor")
+        && path.iter().any(|key| key == "condition")
+}
+
 /// The first entry that a path fits.
 pub(crate) fn find(path: &[String]) -> Option<&'static Unserved> {
+    let is_unread = path
+        .last()
+        .is_some_and(|key| UNREAD.contains(&key.as_str()));
+    if is_unread && is_in_condition(path) {
+        return Some(&UNREAD_SELECTOR);
+    }
     UNSERVED.iter().find(|unserved| fits(unserved.path, path))
 }
 
 /// Whether keys below this path may be in the list.
 pub(crate) fn leads_on(path: &[String]) -> bool {
-    UNSERVED.iter().any(|unserved| {
-        let mut segments = unserved.path.split('/');
-        path.iter()
-            .all(|key| segments.next().is_some_and(|segment| is(segment, key)))
-            && segments.next().is_some()
-    })
+    is_in_condition(path)
+        || UNSERVED.iter().any(|unserved| {
+            let mut segments = unserved.path.split('/');
+            path.iter()
+                .all(|key| segments.next().is_some_and(|segment| is(segment, key)))
+                && segments.next().is_some()
+        })
 }
 
 fn fits(pattern: &str, path: &[String]) -> bool {

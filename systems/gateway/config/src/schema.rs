@@ -69,7 +69,7 @@ fn insert(root: &mut Value, at: &str, key: &str, schema: Value) {
     properties[key] = schema;
 }
 
-/// Where the schema at a place really is: behind references, and past null.
+/// Where the schema at a place really is: behind references, and, of several forms, that with keys.
 fn target(root: &Value, at: &str) -> String {
     let Some(schema) = root.pointer(at) else {
         return at.to_owned();
@@ -81,7 +81,11 @@ fn target(root: &Value, at: &str) -> String {
         return target(root, reference.trim_start_matches('#'));
     }
     let branches = schema["anyOf"].as_array();
-    let branch = branches.and_then(|all| all.iter().position(|it| it["type"] != "null"));
+    let branch = branches.and_then(|all| {
+        let has_keys = |it: &Value| resolve(root, it)["type"] == "object";
+        let with_keys = all.iter().position(has_keys);
+        with_keys.or_else(|| all.iter().position(|it| it["type"] != "null"))
+    });
     match branch {
         Some(index) => target(root, &format!("{at}/anyOf/{index}")),
         None => at.to_owned(),
