@@ -196,9 +196,10 @@ impl Stage {
         }
         self.runs("cp -r recordings/my-lab-monday recordings/api-monday");
         let url = format!("http://{}/", self.server.address());
+        // Another number each: whole milliseconds can be the same, and then the files would be.
         self.runs(&format!(
             "mkdir before after; for run in 1 2 3 4 5 6; do for side in before after; do \
-             weigh load -n 500 -c 2 --format artillery {url} > $side/$run.json; done; done; \
+             weigh load -n $((500 + ${{#side}})) -c 2 --format artillery {url} > $side/$run.json; done; done; \
              cp before/1.json before.json; cp after/1.json after.json"
         ));
     }
