@@ -7,6 +7,8 @@
 mod events;
 mod parts;
 
+use std::{iter, str};
+
 use crate::content_type::leaves_utf_8;
 use crate::media::Media;
 
@@ -91,7 +93,7 @@ impl Weights {
     fn of<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
         let mut weights = Self::default();
         for line in lines {
-            for range in std::str::from_utf8(line).ok()?.split(',') {
+            for range in str::from_utf8(line).ok()?.split(',') {
                 weights.take(range);
             }
         }
@@ -146,6 +148,32 @@ impl Weights {
             .max_by_key(|(rank, _)| *rank)
             .map(|(_, negotiated)| negotiated)
     }
+}
+
+/// The parameters of a range, without spaces around them.
+type Parameters<'a> = iter::Map<str::Split<'a, char>, fn(&str) -> &str>;
+
+/// What `format_of` makes of the range that the client likes best, the first of equals; `None` where it
+/// makes nothing of any. It is given the media type of a range and its parameters.
+fn liked_best<'a, F>(
+    accept: impl Iterator<Item = &'a [u8]>,
+    format_of: impl Fn(&str, Parameters<'a>) -> Option<F>,
+) -> Option<F> {
+    let mut best: Option<(u16, F)> = None;
+    for line in accept {
+        for range in std::str::from_utf8(line).ok()?.split(',') {
+            let mut parts: Parameters<'a> = range.split(';').map(str::trim);
+            let media = parts.next().unwrap_or_default();
+            let Some(format) = format_of(media, parts.clone()) else {
+                continue;
+            };
+            let weight = weight_of(parts).unwrap_or(0);
+            if weight > 0 && best.as_ref().is_none_or(|(had, _)| weight > *had) {
+                best = Some((weight, format));
+            }
+        }
+    }
+    best.map(|(_, format)| format)
 }
 
 /// The weight in thousandths; `None` when the range cannot be served: it asks for another charset,

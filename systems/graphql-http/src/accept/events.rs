@@ -1,6 +1,6 @@
 //! Whether a client takes an answer that goes on, event by event, and in which format.
 
-use super::weight_of;
+use super::liked_best;
 
 /// Formats of the events of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,27 +16,13 @@ pub enum EventFormat {
 ///
 /// `accept` are the lines of the `Accept` header, which count as one.
 pub fn event_format<'a>(accept: impl Iterator<Item = &'a [u8]>) -> Option<EventFormat> {
-    let mut best: Option<(u16, EventFormat)> = None;
-    for line in accept {
-        for range in std::str::from_utf8(line).ok()?.split(',') {
-            let mut parts = range.split(';').map(str::trim);
-            let media = parts.next().unwrap_or_default();
-            let format = if media.eq_ignore_ascii_case("text/event-stream") {
-                EventFormat::ServerSent
-            } else if media.eq_ignore_ascii_case("multipart/mixed")
-                && parts.clone().any(is_specification)
-            {
-                EventFormat::Multipart
-            } else {
-                continue;
-            };
-            let weight = weight_of(parts).unwrap_or(0);
-            if weight > 0 && best.is_none_or(|(had, _)| weight > had) {
-                best = Some((weight, format));
-            }
+    liked_best(accept, |media, mut parameters| {
+        if media.eq_ignore_ascii_case("text/event-stream") {
+            return Some(EventFormat::ServerSent);
         }
-    }
-    best.map(|(_, format)| format)
+        let is_multipart = media.eq_ignore_ascii_case("multipart/mixed");
+        (is_multipart && parameters.any(is_specification)).then_some(EventFormat::Multipart)
+    })
 }
 
 fn is_specification(parameter: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Whether a client takes an answer in parts, and in which format.
 
-use super::weight_of;
+use super::liked_best;
 
 /// Formats of incremental delivery over `multipart/mixed`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,26 +27,10 @@ impl IncrementalFormat {
 ///
 /// `accept` are the lines of the `Accept` header, which count as one.
 pub fn incremental_format<'a>(accept: impl Iterator<Item = &'a [u8]>) -> Option<IncrementalFormat> {
-    let mut best: Option<(u16, IncrementalFormat)> = None;
-    for line in accept {
-        for range in std::str::from_utf8(line).ok()?.split(',') {
-            let mut parts = range.split(';').map(str::trim);
-            let is_multipart = parts
-                .next()
-                .is_some_and(|media| media.eq_ignore_ascii_case("multipart/mixed"));
-            if !is_multipart {
-                continue;
-            }
-            let Some(format) = parts.clone().find_map(format_of) else {
-                continue;
-            };
-            let weight = weight_of(parts).unwrap_or(0);
-            if weight > 0 && best.is_none_or(|(had, _)| weight > had) {
-                best = Some((weight, format));
-            }
-        }
-    }
-    best.map(|(_, format)| format)
+    liked_best(accept, |media, mut parameters| {
+        let is_multipart = media.eq_ignore_ascii_case("multipart/mixed");
+        parameters.find_map(format_of).filter(|_| is_multipart)
+    })
 }
 
 fn format_of(parameter: &str) -> Option<IncrementalFormat> {
