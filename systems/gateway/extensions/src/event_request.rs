@@ -2,13 +2,11 @@
 //! request. Who sends it, and what comes back, is not decided here.
 
 use bytes::Bytes;
-use gateway_telemetry::{TRACEPARENT, TRACESTATE};
 use gateway_upstream::Endpoint;
 use http::uri::{PathAndQuery, Uri};
 use http::{HeaderMap, Method};
 
 use crate::exchange::{Exchange, Request, Step};
-use crate::failure::FetchProblem;
 use crate::identifier;
 use crate::subgraph::{Subgraph, SubgraphOutcome};
 
@@ -34,29 +32,17 @@ impl Subgraph {
         exchange: &Exchange,
         (path, body): (Option<&str>, Bytes),
     ) -> Result<EventRequest, SubgraphOutcome> {
-        let mut headers = HeaderMap::new();
-        let client = &exchange.client.headers;
-        let (context, client_body) = (&exchange.context, &exchange.client_body);
-        self.rules.apply(client, context, client_body, &mut headers);
-        if exchange.trace.is_some() {
-            headers.remove(TRACEPARENT);
-            headers.remove(TRACESTATE);
-        }
-        let uri = self.at(path).map_err(|error| self.no_request(&error))?;
+        let uri = self.at(path).map_err(|error| self.unsendable(&error))?;
         let mut request = Request {
             method: Method::POST,
             uri,
-            headers,
+            headers: self.ruled(exchange),
             body,
         };
         if let Some(service) = &self.service {
             let id = identifier::uuid_v4();
             if let Step::Break(response) = service.request_of(exchange, &mut request, &id).await {
-                return Err(SubgraphOutcome {
-                    body: response.body,
-                    problems: Vec::new(),
-                    status: Some(response.status),
-                });
+                return Err(SubgraphOutcome::given(response));
             }
         }
         let endpoint = if request.uri == *self.endpoint.uri() {
@@ -65,7 +51,7 @@ impl Subgraph {
             self.endpoint.moved_to(&request.uri)
         };
         Ok(EventRequest {
-            endpoint: endpoint.map_err(|error| self.no_request(&error.to_string()))?,
+            endpoint: endpoint.map_err(|error| self.unsendable(&error.to_string()))?,
             headers: request.headers,
             body: request.body,
         })
@@ -81,12 +67,5 @@ impl Subgraph {
         let path: PathAndQuery = path.parse().map_err(|error| format!("`{path}`: {error}"))?;
         parts.path_and_query = Some(path);
         Uri::from_parts(parts).map_err(|error| error.to_string())
-    }
-
-    fn no_request(&self, reason: &str) -> SubgraphOutcome {
-        SubgraphOutcome {
-            problems: vec![FetchProblem::http(&self.name, reason, None)],
-            ..SubgraphOutcome::default()
-        }
     }
 }

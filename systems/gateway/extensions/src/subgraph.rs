@@ -47,6 +47,17 @@ pub struct SubgraphOutcome {
     pub status: Option<StatusCode>,
 }
 
+impl SubgraphOutcome {
+    /// What stages have left, or given in place of an answer. It is not judged again.
+    pub(crate) fn given(response: Response) -> Self {
+        Self {
+            body: response.body,
+            problems: Vec::new(),
+            status: Some(response.status),
+        }
+    }
+}
+
 /// The answer to a request, or why there is none: one for all that were joined.
 type Sent = Result<Reply, Rc<SendError>>;
 
@@ -77,21 +88,7 @@ pub(crate) struct Subgraph {
 
 impl Subgraph {
     pub(crate) async fn call(&self, exchange: &Exchange, call: SubgraphCall) -> SubgraphOutcome {
-        let mut headers = HeaderMap::new();
-        if !self.rules.is_empty() {
-            let client = &exchange.client.headers;
-            self.rules.apply(
-                client,
-                &exchange.context,
-                &exchange.client_body,
-                &mut headers,
-            );
-            if exchange.trace.is_some() {
-                // The request gets its own when it is sent. Until then equal requests look equal.
-                headers.remove(TRACEPARENT);
-                headers.remove(TRACESTATE);
-            }
-        }
+        let headers = self.ruled(exchange);
         match &self.service {
             None => {
                 let (body, is_query) = (call.body, call.is_query);
@@ -116,6 +113,26 @@ impl Subgraph {
         }
     }
 
+    /// The headers that rules give a request.
+    pub(crate) fn ruled(&self, exchange: &Exchange) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if !self.rules.is_empty() {
+            let client = &exchange.client.headers;
+            self.rules.apply(
+                client,
+                &exchange.context,
+                &exchange.client_body,
+                &mut headers,
+            );
+            if exchange.trace.is_some() {
+                // The request gets its own when it is sent. Until then equal requests look equal.
+                headers.remove(TRACEPARENT);
+                headers.remove(TRACESTATE);
+            }
+        }
+        headers
+    }
+
     async fn through(
         &self,
         service: &Service,
@@ -132,11 +149,7 @@ impl Subgraph {
         };
         // A break is taken as it is: its body is a response already, so it is not judged again.
         if let Step::Break(response) = service.request_of(exchange, &mut request, &id).await {
-            return SubgraphOutcome {
-                body: response.body,
-                problems: Vec::new(),
-                status: Some(response.status),
-            };
+            return SubgraphOutcome::given(response);
         }
         // The usual case: the endpoint with its pool, whose address needs no check.
         let (headers, body) = (request.headers, (request.body, call.is_query));
@@ -157,11 +170,7 @@ impl Subgraph {
         if let Some(rules) = &self.response_rules {
             rules.apply(&response.headers, exchange.gathered());
         }
-        SubgraphOutcome {
-            body: response.body,
-            problems: Vec::new(),
-            status: Some(response.status),
-        }
+        SubgraphOutcome::given(response)
     }
 
     /// Takes the answer from those that are kept, or sends the request.
@@ -360,7 +369,7 @@ impl Subgraph {
         sent.map_err(Rc::new)
     }
 
-    fn unsendable(&self, reason: &str) -> SubgraphOutcome {
+    pub(crate) fn unsendable(&self, reason: &str) -> SubgraphOutcome {
         SubgraphOutcome {
             problems: vec![FetchProblem::http(&self.name, reason, None)],
             ..SubgraphOutcome::default()
