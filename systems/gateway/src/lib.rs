@@ -17,6 +17,7 @@ mod admission;
 mod apq;
 mod authorization;
 mod batch;
+mod beginning;
 mod checking;
 mod clock;
 mod command_line;

@@ -7,7 +7,6 @@
 //! way. A stream never yields without having waited for something, and ends itself when its
 //! [`Term`] is over: with an honest last part, as the connection would be cut a moment later.
 
-use std::cell::Cell;
 use std::convert::Infallible;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -20,10 +19,10 @@ use futures_util::Stream;
 use futures_util::future::{Either, select};
 use http::StatusCode;
 use hyper::body::{Body, Frame, SizeHint};
-use tokio::sync::Notify;
 
 use crate::account::Account;
 use crate::admission::Permit;
+use crate::beginning::Beginning;
 
 /// The body of any answer.
 pub(crate) enum Outgoing {
@@ -197,13 +196,10 @@ impl Parts {
     }
 }
 
-/// The end of a worker, as answers see it that are under way.
+/// The end of a worker, as answers see it that are under way: when they say their last word, before
+/// connections are cut.
 #[derive(Debug, Default)]
-pub(crate) struct Drain {
-    /// When connections that are still open are cut.
-    ends: Cell<Option<Instant>>,
-    began: Notify,
-}
+pub(crate) struct Drain(Beginning<Option<Instant>>);
 
 /// The time before connections are cut in which an answer says its last word, unless the whole time
 /// to drain is short.
@@ -213,19 +209,13 @@ impl Drain {
     /// Begins now; connections are cut after `limit`.
     pub(crate) fn begin(&self, now: Instant, limit: Duration) {
         let word = LAST_WORD.min(limit / 4);
-        self.ends.set(now.checked_add(limit - word));
-        self.began.notify_waiters();
+        self.0.begin(now.checked_add(limit - word));
     }
 
     /// Waits until the worker begins to stop, and gives the time at which answers say their last
     /// word.
     pub(crate) async fn begun(&self) -> Option<Instant> {
-        // Made before the look, so that a beginning in between is not missed.
-        let began = self.began.notified();
-        if self.ends.get().is_none() {
-            began.await;
-        }
-        self.ends.get()
+        self.0.begun().await
     }
 }
 

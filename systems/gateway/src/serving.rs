@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use gateway_upstream::Client;
 
+use crate::beginning::Beginning;
 use crate::generation::Generation;
 use crate::metrics::Shard;
 use crate::parts::Drain;
 use crate::planning::Planning;
-use crate::subscription::{Callbacks, Counts, Retired, Retirement};
+use crate::subscription::{Callbacks, Counts, Retirement};
 
 /// What a worker serves requests with until the next reload.
 pub(crate) struct Serving {
@@ -19,7 +20,7 @@ pub(crate) struct Serving {
     pub(crate) client: Client,
     pub(crate) lasting: Lasting,
     /// Its own end, for answers that would go on for longer.
-    retired: Retired,
+    retired: Beginning<Retirement>,
 }
 
 /// What a worker has across reloads.
@@ -49,14 +50,14 @@ impl Serving {
             client,
             generation,
             lasting,
-            retired: Retired::default(),
+            retired: Beginning::default(),
         })
     }
 
     /// Ends what would go on, because new requests are served with another generation.
     pub(crate) fn retire(&self, for_the_sake_of: &Generation) {
         let is_same = self.generation.schema_digest == for_the_sake_of.schema_digest;
-        self.retired.retire(if is_same {
+        self.retired.begin(if is_same {
             Retirement::Config
         } else {
             Retirement::Schema

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use futures_util::stream;
 use gateway_config::{Callback, EventSource, Subscription, WebSocketMode};
-use gateway_extensions::{Exchange, PartOf};
+use gateway_extensions::{EventRequest, Exchange, PartOf};
 use gateway_federation::{
     GraphqlError, Prepared, SUBSCRIPTION_DISABLED, SubgraphAnswer, SubgraphRequest, Variables,
 };
@@ -40,7 +40,7 @@ use queue::{Queue, Receiver};
 use socket::{Broken, Link, MESSAGE_BYTES_MAX, OPENING_MAX};
 
 pub(crate) use callback::{Callbacks, answer as answer_callback, id_of as id_of_callback};
-pub(crate) use feed::{Retired, Retirement};
+pub(crate) use feed::Retirement;
 pub(crate) use opened::{Counts, Told};
 
 /// Where a stage writes what subgraphs get as the payload of `connection_init`.
@@ -153,39 +153,45 @@ async fn source(
     {
         return Err(SubgraphAnswer::from_error(subgraphs::rate_limited()));
     }
-    match config.of_subgraph(request.name) {
-        Some(EventSource::WebSocket(mode)) => by_socket(serving, exchange, mode, request).await,
-        Some(EventSource::Callback(callback)) => {
-            by_callback(serving, exchange, callback, request).await
+    let Some(way) = config.of_subgraph(request.name) else {
+        let told = format!(
+            "subgraph '{}' has no way to send events: `subscription.mode` does not name it",
+            request.name
+        );
+        log::warn!("{told}");
+        return Err(SubgraphAnswer::from_error(GraphqlError::new(
+            told,
+            "INVALID_SUBSCRIPTION_MODE",
+        )));
+    };
+    let path = match way {
+        EventSource::WebSocket(mode) => mode.path.as_ref().map(|path| path.0.0.as_str()),
+        EventSource::Callback(_) => None,
+    };
+    let asked = (path, request.body.clone());
+    let extensions = &serving.extensions;
+    let sent = extensions.event_request(request.subgraph, exchange, asked);
+    let sent = sent.await.map_err(subgraphs::answer)?;
+    match way {
+        EventSource::WebSocket(mode) => {
+            let parameters = exchange.context.get(CONNECTION_PARAMETERS);
+            let asked = (sent, parameters.filter(serde_json::Value::is_object));
+            by_socket(serving, mode, request.name, asked).await
         }
-        None => {
-            let told = format!(
-                "subgraph '{}' has no way to send events: `subscription.mode` does not name it",
-                request.name
-            );
-            log::warn!("{told}");
-            Err(SubgraphAnswer::from_error(GraphqlError::new(
-                told,
-                "INVALID_SUBSCRIPTION_MODE",
-            )))
-        }
+        EventSource::Callback(callback) => by_callback(serving, callback, request.name, sent).await,
     }
 }
 
 async fn by_callback(
-    serving: &Rc<Serving>,
-    exchange: &Exchange,
+    serving: &Serving,
     config: &Callback,
-    request: &SubgraphRequest<'_>,
+    name: &str,
+    sent: EventRequest,
 ) -> Result<Receiver, SubgraphAnswer> {
-    let asked = (None, request.body.clone());
-    let extensions = &serving.extensions;
-    let sent = extensions.event_request(request.subgraph, exchange, asked);
-    let sent = sent.await.map_err(subgraphs::answer)?;
     let (queue, receiver) = queue(serving);
     let lasting = &serving.lasting;
     let asking = callback::subscribe(&lasting.callbacks, &serving.client, config, sent, queue);
-    let limit = opening_limit(serving, request.name);
+    let limit = opening_limit(serving, name);
     let refused = match tokio::time::timeout(limit, asking).await {
         Ok(Ok(())) => return Ok(receiver),
         Ok(Err(refused)) => refused,
@@ -194,10 +200,10 @@ async fn by_callback(
     Err(match refused {
         callback::Refused::Answer(body) => SubgraphAnswer::from_body(body),
         callback::Refused::Failed(reason) => {
-            log::warn!("subgraph `{}`: no subscription: {reason}", request.name);
-            let told = format!("HTTP fetch failed from '{}': {reason}", request.name);
+            log::warn!("subgraph `{name}`: no subscription: {reason}");
+            let told = format!("HTTP fetch failed from '{name}': {reason}");
             let error = GraphqlError::new(told, "SUBREQUEST_HTTP_ERROR");
-            SubgraphAnswer::from_error(error.with("service", request.name))
+            SubgraphAnswer::from_error(error.with("service", name))
         }
     })
 }
@@ -216,34 +222,25 @@ fn opening_limit(serving: &Serving, name: &str) -> Duration {
 }
 
 async fn by_socket(
-    serving: &Rc<Serving>,
-    exchange: &Exchange,
+    serving: &Serving,
     mode: &WebSocketMode,
-    request: &SubgraphRequest<'_>,
+    name: &str,
+    asked: (EventRequest, Option<serde_json::Value>),
 ) -> Result<Receiver, SubgraphAnswer> {
-    let config = &serving.generation.config;
-    let path = mode.path.as_ref().map(|path| path.0.0.as_str());
-    let extensions = &serving.extensions;
-    let asked = (path, request.body.clone());
-    let sent = extensions.event_request(request.subgraph, exchange, asked);
-    let sent = sent.await.map_err(subgraphs::answer)?;
-    let limit = opening_limit(serving, request.name);
-    let most = config.limits.subgraph.of_subgraph(request.name);
+    let limit = opening_limit(serving, name);
+    let most = serving.generation.config.limits.subgraph.of_subgraph(name);
     let most = most.map_or(MESSAGE_BYTES_MAX, |most| most.min(MESSAGE_BYTES_MAX));
     let how = (mode.protocol, mode.heartbeat_interval.0.0);
-    let parameters = exchange.context.get(CONNECTION_PARAMETERS);
-    let parameters = parameters.filter(serde_json::Value::is_object);
-    let opening = Link::open(&serving.client, (sent, parameters), how, most);
+    let opening = Link::open(&serving.client, asked, how, most);
     let opened = match tokio::time::timeout(limit, opening).await {
         Ok(opened) => opened,
         Err(_) => Err(Broken::silent(limit)),
     };
-    let name: Arc<str> = request.name.into();
     let link = opened.map_err(|broken| {
         log::warn!("subgraph `{name}`: no subscription: {broken}");
-        SubgraphAnswer::from_error(broken.of_subgraph(&name))
+        SubgraphAnswer::from_error(broken.of_subgraph(name))
     })?;
     let (queue, receiver) = queue(serving);
-    tokio::task::spawn_local(link.pump(name, queue));
+    tokio::task::spawn_local(link.pump(name.into(), queue));
     Ok(receiver)
 }

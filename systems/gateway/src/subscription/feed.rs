@@ -1,11 +1,17 @@
 //! From an event of a subgraph to a part of the answer.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::clock;
+use crate::engine::Engine;
+use crate::parts::{Part, until};
+use crate::reply::Reply;
+use crate::serving::Serving;
+use crate::subgraphs::Subgraphs;
 use bytes::Bytes;
 use futures_util::future::{Either, select};
 use futures_util::{Stream, stream};
@@ -15,14 +21,6 @@ use gateway_federation::{
     errors_body,
 };
 use graphql_http::EventFormat;
-use tokio::sync::Notify;
-
-use crate::clock;
-use crate::engine::Engine;
-use crate::parts::{Part, until};
-use crate::reply::Reply;
-use crate::serving::Serving;
-use crate::subgraphs::Subgraphs;
 
 use super::format;
 use super::opened::{Ended, Opened};
@@ -31,13 +29,6 @@ use super::queue::{Event, Receiver};
 /// Time between two signs to a client that the subscription is there, as in the original.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// The end of what requests are served with.
-#[derive(Debug, Default)]
-pub(crate) struct Retired {
-    why: Cell<Option<Retirement>>,
-    began: Notify,
-}
-
 /// Why something else is served with now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retirement {
@@ -45,26 +36,6 @@ pub(crate) enum Retirement {
     Schema,
     /// The configuration, or what belongs to it, was read again.
     Config,
-}
-
-impl Retired {
-    /// New requests are served with something else.
-    pub(crate) fn retire(&self, why: Retirement) {
-        self.why.set(Some(why));
-        self.began.notify_waiters();
-    }
-
-    /// Waits for it.
-    pub(crate) async fn begun(&self) -> Retirement {
-        loop {
-            // Made before the look, so that a beginning in between is not missed.
-            let began = self.began.notified();
-            if let Some(why) = self.why.get() {
-                return why;
-            }
-            began.await;
-        }
-    }
 }
 
 /// Why a subscription ends before its last event.
@@ -242,8 +213,8 @@ pub(super) struct Feed {
     format: EventFormat,
     /// When the next sign is due.
     heartbeat: Instant,
-    /// When it is over, and why.
-    limits: [(Option<Instant>, End); 2],
+    /// When it is over at the latest, and why.
+    limit: (Option<Instant>, End),
     is_over: bool,
 }
 
@@ -257,11 +228,15 @@ impl Feed {
         let config = answering.serving.generation.config.subscriptions();
         let lifetime = config.and_then(|it| it.max_lifetime.as_ref());
         let oldest = lifetime.and_then(|lifetime| now.checked_add(lifetime.0));
+        let limits = [
+            (answering.expiry(), End::TokenExpired),
+            (oldest, End::TooOld),
+        ];
+        let limits = limits.into_iter().filter(|(time, _)| time.is_some());
         Self {
-            limits: [
-                (answering.expiry(), End::TokenExpired),
-                (oldest, End::TooOld),
-            ],
+            limit: limits
+                .min_by_key(|(time, _)| *time)
+                .unwrap_or((None, End::TooOld)),
             answering,
             events,
             opened,
@@ -282,8 +257,8 @@ impl Feed {
         }
         let over = {
             let serving = Rc::clone(&self.answering.serving);
-            let limits = self.limits;
-            async move { over(&serving, limits).await }
+            let limit = self.limit;
+            async move { over(&serving, limit).await }
         };
         let made = {
             let make = pin!(self.make());
@@ -357,23 +332,12 @@ fn answer_of(event: Event) -> SubgraphAnswer {
 }
 
 /// Waits until a subscription has to end.
-async fn over(serving: &Serving, limits: [(Option<Instant>, End); 2]) -> End {
-    let [first, second] = limits;
-    let late = pin!(async {
-        let (first_over, second_over) = (pin!(until(first.0)), pin!(until(second.0)));
-        match select(first_over, second_over).await {
-            Either::Left(_) => first.1,
-            Either::Right(_) => second.1,
-        }
-    });
-    let drained = pin!(async {
-        serving.lasting.drain.begun().await;
-        End::Stopping
-    });
-    let reloaded = pin!(async { End::Reload(serving.retired().await) });
-    let ended = select(drained, reloaded);
-    match select(late, ended).await {
-        Either::Left((end, _)) => end,
-        Either::Right((ended, _)) => ended.factor_first().0,
+async fn over(serving: &Serving, (time, late): (Option<Instant>, End)) -> End {
+    let drained = pin!(serving.lasting.drain.begun());
+    let reloaded = pin!(serving.retired());
+    match select(pin!(until(time)), select(drained, reloaded)).await {
+        Either::Left(_) => late,
+        Either::Right((Either::Left(_), _)) => End::Stopping,
+        Either::Right((Either::Right((why, _)), _)) => End::Reload(why),
     }
 }
