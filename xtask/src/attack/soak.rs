@@ -326,7 +326,7 @@ mod tests {
             "{text}"
         );
         // They grow from minute to minute, so they are no independent samples.
-        assert!(text.contains("memory: 104.50 ("), "{text}");
+        assert!(text.contains("memory: 104.50 (95.06 to 113.94)"), "{text}");
         assert!(told(&leaking[..2]).contains("too few minutes"), "{text}");
         assert!(told(&[]).contains("not known"), "{text}");
     }
