@@ -131,6 +131,12 @@ fn clients_cannot_use_up_the_descriptors_by_asking_a_slow_subgraph() {
     }
     // Three eighths of 128 are 48 in all, and half of these to one address.
     wait_for(&gateway, "http_client_requests_waiting ", 50 - 24);
+    // A request has its place before it is sent: the subgraph may see it later.
+    let start = test_client::now();
+    while slow.seen().len() < 24 {
+        assert!(start.elapsed() < PATIENCE, "{} of 24", slow.seen().len());
+    }
+    assert_eq!(metric(&gateway, "http_client_requests_waiting "), 50 - 24);
     assert_eq!(slow.seen().len(), 24);
     drop(release);
     for client in &mut clients {
