@@ -65,9 +65,11 @@ fn bearer() -> String {
 /// What happens to a request with a wrong token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum OnTokenError {
-    /// It is refused with 401.
+    /// It is refused with 401, and the answer says why.
     #[default]
     Error,
+    /// It is refused with 401, and only the log says why.
+    RedactedError,
     /// It goes on without claims.
     Continue,
 }

@@ -100,7 +100,8 @@ pub use rhai_limits::RhaiLimits;
 pub use schema::schema;
 pub use session_variables::{MappedClaim, SessionName, SessionVariables};
 pub use shaping::{
-    Compression, EffectiveShaping, RateLimit, Retry, RouterShaping, SubgraphShaping, TrafficShaping,
+    Compression, CompressionAsked, EffectiveShaping, RateLimit, Retry, RouterShaping,
+    SubgraphShaping, TrafficShaping,
 };
 pub use subgraph_errors::{ErrorPolicy, ExtensionKeys, IncludeSubgraphErrors};
 pub use subscription::{

@@ -55,8 +55,7 @@ pub struct RateLimit {
 }
 
 /// How bodies are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// RFC 1952.
     Gzip,
@@ -64,6 +63,31 @@ pub enum Compression {
     Deflate,
     /// RFC 7932.
     Br,
+}
+
+/// What the configuration says of compression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CompressionAsked {
+    /// RFC 1952.
+    Gzip,
+    /// RFC 1950.
+    Deflate,
+    /// RFC 7932.
+    Br,
+    /// None: a subgraph that does not get what `all` asks for.
+    Identity,
+}
+
+impl CompressionAsked {
+    fn compression(self) -> Option<Compression> {
+        match self {
+            Self::Gzip => Some(Compression::Gzip),
+            Self::Deflate => Some(Compression::Deflate),
+            Self::Br => Some(Compression::Br),
+            Self::Identity => None,
+        }
+    }
 }
 
 /// Timeout and limits of requests to subgraphs.
@@ -75,7 +99,7 @@ pub struct SubgraphShaping {
     /// Whether equal queries that are under way at the same time are sent once.
     pub deduplicate_query: Option<bool>,
     /// How request bodies are compressed.
-    pub compression: Option<Compression>,
+    pub compression: Option<CompressionAsked>,
     /// Most requests in a time.
     pub global_rate_limit: Option<RateLimit>,
     /// Which HTTP is spoken.
@@ -161,7 +185,8 @@ impl TrafficShaping {
             }),
             deduplicate_query: first(sections(), |section| section.deduplicate_query)
                 .unwrap_or(false),
-            compression: first(sections(), |section| section.compression),
+            compression: first(sections(), |section| section.compression)
+                .and_then(CompressionAsked::compression),
             global_rate_limit: first(sections(), |section| section.global_rate_limit),
             http_versions: first(sections(), |section| section.experimental_http2)
                 .unwrap_or_default(),

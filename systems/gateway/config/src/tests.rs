@@ -371,7 +371,7 @@ fn a_subgraph_adds_to_the_keys_of_all() {
 #[test]
 fn shaping_of_a_subgraph_wins_key_by_key() {
     let config = config(
-        "traffic_shaping:\n  all: {timeout: 50s, deduplicate_query: true, compression: br}\n  subgraphs: {a: {timeout: 250ms, compression: gzip}}\n",
+        "traffic_shaping:\n  all: {timeout: 50s, deduplicate_query: true, compression: br}\n  subgraphs: {a: {timeout: 250ms, compression: gzip}, c: {compression: identity}}\n",
     );
     let a = config.traffic_shaping.of_subgraph("a");
     assert_eq!(a.timeout, Some(std::time::Duration::from_millis(250)));
@@ -379,6 +379,8 @@ fn shaping_of_a_subgraph_wins_key_by_key() {
     assert!(a.deduplicate_query);
     let b = config.traffic_shaping.of_subgraph("b");
     assert_eq!(b.timeout, Some(std::time::Duration::from_secs(50)));
+    assert_eq!(b.compression, Some(Compression::Br));
+    assert_eq!(config.traffic_shaping.of_subgraph("c").compression, None);
 }
 
 #[test]

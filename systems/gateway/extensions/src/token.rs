@@ -329,17 +329,26 @@ impl Tokens {
             log::debug!("token: {refusal}");
             return Step::Continue;
         }
-        Step::Break(refused(refusal))
+        // That keys are not known yet is nothing about the token, and asks for another try.
+        let is_of_token = *refusal != Refusal::NoKeysYet;
+        if self.jwt.on_error == OnTokenError::RedactedError && is_of_token {
+            log::debug!("token: {refusal}");
+            return Step::Break(refused(refusal, REDACTED));
+        }
+        Step::Break(refused(refusal, &refusal.to_string()))
     }
 }
 
-fn refused(refusal: &Refusal) -> Response {
+/// What is said of a token where the reason is not.
+const REDACTED: &str = "the request is not authenticated";
+
+fn refused(refusal: &Refusal, message: &str) -> Response {
     let status = match refusal {
         // Not the client's fault: the same token may be good in a second.
         Refusal::NoKeysYet => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::UNAUTHORIZED,
     };
-    let mut response = error_response(status, &refusal.to_string(), "AUTH_ERROR");
+    let mut response = error_response(status, message, "AUTH_ERROR");
     if status != StatusCode::UNAUTHORIZED {
         return response;
     }

@@ -276,6 +276,11 @@ fn what_happens_without_a_token_is_configured() {
         ),
         ("", Some("Bearer abc"), Some(401)),
         (r#", "on_error": "Continue""#, Some("Bearer abc"), None),
+        (
+            r#", "on_error": "RedactedError""#,
+            Some("Bearer abc"),
+            Some(401),
+        ),
         ("", Some(good.as_str()), None),
         (
             r#", "header_value_prefix": """#,
@@ -286,6 +291,23 @@ fn what_happens_without_a_token_is_configured() {
         let guard = guard(&secret_set(), "", more);
         let (found, _) = run(refused(&guard.worker, header));
         assert_eq!(found, status, "{more} {header:?}");
+    }
+}
+
+#[test]
+fn why_a_token_is_refused_may_be_kept_from_the_client() {
+    for (more, is_said) in [("", true), (r#", "on_error": "RedactedError""#, false)] {
+        let guard = guard(&secret_set(), "", more);
+        let mut request = Request::default();
+        let value = "Bearer abc".parse().unwrap();
+        request.headers.append("authentication", value);
+        let router = guard.worker.router.as_ref().unwrap();
+        let Step::Break(response) = run(router.request(&exchange(&[]), &mut request)) else {
+            panic!("a token that is none was accepted")
+        };
+        let body = String::from_utf8(response.body.to_vec()).unwrap();
+        assert!(body.contains("AUTH_ERROR"), "{body}");
+        assert_eq!(body.contains("not a JSON Web Token"), is_said, "{body}");
     }
 }
 
