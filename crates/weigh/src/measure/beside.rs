@@ -8,7 +8,7 @@ use model::{InvalidKind, Order};
 use rig::Rig;
 
 use super::Experiment;
-use super::groups::{CoresUsed, Crowd, Group, Groups, Member, split};
+use super::groups::{CoresUsed, Crowd, Group, Groups, Member, has_room, split};
 use super::placement::Cores;
 use super::round::Round;
 use super::turn::Occasion;
@@ -18,6 +18,9 @@ use crate::systems::{Invalid, RunningSystems, UsageReading};
 /// The folder of the logs of what candidates share. No variant's: those are named as variants, and
 /// one of this name would only write beside it.
 const SHARED: &str = "shared";
+
+/// Why the scheduler places systems that could have had a core each.
+const TOO_NARROW: &str = "one core for each system is too narrow, or not known to be enough";
 
 /// What candidates that are up have beside them.
 pub(super) struct Beside<'g> {
@@ -39,18 +42,18 @@ impl Experiment<'_> {
         let beside = Beside {
             group,
             shared,
-            cores: self.design.cores.clone(),
+            cores: self.design.cores_of(group).cloned(),
         };
         let mut up = self.bring_up(round, &beside);
         self.leave_needless(&mut up, &beside);
         if !up.is_empty() {
             let loads = self.ready_together(round, &mut up, &beside);
             let loads = loads.map_err(Spoiled::from);
-            if loads.is_ok() && self.design.groups.is_none() && !self.is_over() {
-                self.decide_groups(&up);
+            if loads.is_ok() && !self.is_over() {
+                self.look_at(round, &beside, &up);
             }
             // Measured only if this is a group as it will be in all rounds.
-            let is_placed = beside.cores == self.design.cores;
+            let is_placed = beside.cores.as_ref() == self.design.cores_of(group);
             let is_final = self.design.order == Order::SideBySide
                 && is_placed
                 && (group.number.is_some() || self.design.is_one_group());
@@ -131,22 +134,43 @@ impl Experiment<'_> {
         }
     }
 
-    /// Decides who is up together in all rounds, by what the warm-up of all has shown.
-    fn decide_groups(&mut self, up: &[Up]) {
-        let mut members: Vec<Member> = up
-            .iter()
-            .map(|one| self.candidates.member(one.seat.candidate, one.used.clone()))
-            .collect();
-        // In the order of the report and not of the round, which is another in each run.
+    /// Looks at what the warm-up has shown, where it decides: in the first round.
+    fn look_at(&mut self, round: &Round, beside: &Beside<'_>, up: &[Up]) {
+        let is_named = self.session.lab.groups.is_some();
+        if self.design.groups.is_none() {
+            self.decide_groups(up);
+        } else if let Some(cores) = &beside.cores
+            && is_named
+            && round.number == 0
+        {
+            let is_wide = has_room(&self.members(up), cores, self.host.before.cpus_allowed);
+            if !is_wide {
+                tracing::debug!(group = ?beside.group.index(), "{TOO_NARROW}");
+                self.design.place_none_of(beside.group);
+            }
+        }
+    }
+
+    /// What those that are up use, in the order of the report and not of the round, which is another in
+    /// each run.
+    fn members(&self, up: &[Up]) -> Vec<Member> {
+        let member = |one: &Up| self.candidates.member(one.seat.candidate, one.used.clone());
+        let mut members: Vec<Member> = up.iter().map(member).collect();
         members.sort_by_key(|member| member.id);
         for member in &members {
             let used = member.used.as_ref().map(CoresUsed::total);
             tracing::debug!(variant = member.name, cores = ?used, "processor time side by side");
         }
+        members
+    }
+
+    /// Decides who is up together in all rounds, by what the warm-up of all has shown.
+    fn decide_groups(&mut self, up: &[Up]) {
+        let mut members = self.members(up);
         let cores = self.host.before.cpus_allowed as f64;
         let all = self.candidates.compared();
         let mut crowd = split(&members, cores);
-        if let Some(placed_on) = &self.design.cores {
+        if let Some(placed_on) = self.design.cores() {
             let is_seen = members.iter().all(|member| member.used.is_some());
             for member in &mut members {
                 member.used = member.used.take().map(|used| used.on(placed_on));
@@ -157,9 +181,7 @@ impl Experiment<'_> {
             if is_seen && placed.has_room() && placed.groups() <= crowd.groups() {
                 crowd = placed;
             } else {
-                tracing::debug!(
-                    "one core for each system is too narrow, or not known to be enough"
-                );
+                tracing::debug!("{TOO_NARROW}");
                 self.place_none();
             }
         }

@@ -4,6 +4,8 @@
 //! The load is looked at first ([`lab::Lab::order`]), what the first start showed next, and in the
 //! first round how much processor time all use ([`super::groups`]).
 
+use std::collections::BTreeSet;
+
 use lab::{Setup, Variant};
 use model::Order;
 use report::recording::Measured;
@@ -11,7 +13,7 @@ use report::recording::Measured;
 use super::Experiment;
 use super::candidate::{Candidate, CandidateId, Candidates};
 use super::footprint::memory_of_all;
-use super::groups::Groups;
+use super::groups::{Group, Groups};
 use super::placement::Cores;
 
 /// How rounds measure the candidates.
@@ -22,7 +24,9 @@ pub(super) struct Design {
     /// Side by side, who is up together; none until that is known.
     pub(super) groups: Option<Groups>,
     /// The systems that run on one core each; none where the scheduler places all.
-    pub(super) cores: Option<Cores>,
+    cores: Option<Cores>,
+    /// The numbers of the groups, of those that the lab names, for which one core a system is too narrow.
+    narrow: BTreeSet<Option<u32>>,
 }
 
 impl Design {
@@ -34,7 +38,35 @@ impl Design {
             because: because.map(str::to_owned),
             groups: None,
             cores: Cores::of(lab, cores),
+            narrow: BTreeSet::new(),
         }
+    }
+
+    /// All of these together, side by side, on machines that are not this one.
+    pub(super) fn elsewhere(variants: Vec<CandidateId>) -> Design {
+        Design {
+            order: Order::SideBySide,
+            because: None,
+            groups: Some(Groups::whole(variants)),
+            cores: None,
+            narrow: BTreeSet::new(),
+        }
+    }
+
+    /// Where systems run that are started before any group; none where the scheduler places all.
+    pub(super) fn cores(&self) -> Option<&Cores> {
+        self.cores.as_ref()
+    }
+
+    /// Where the systems of a group run; none where the scheduler places them.
+    pub(super) fn cores_of(&self, group: &Group) -> Option<&Cores> {
+        let is_narrow = self.narrow.contains(&group.index());
+        self.cores.as_ref().filter(|_| !is_narrow)
+    }
+
+    /// Leaves the systems of this group to the scheduler from now on.
+    pub(super) fn place_none_of(&mut self, group: &Group) {
+        self.narrow.insert(group.index());
     }
 
     /// Whether it is known that all candidates are up together.
@@ -106,6 +138,7 @@ impl Experiment<'_> {
             because: Some(because),
             groups: None,
             cores: None,
+            narrow: BTreeSet::new(),
         };
     }
 

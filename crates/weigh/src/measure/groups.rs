@@ -81,6 +81,13 @@ pub(super) enum Crowd {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fill(f64);
 
+impl Group {
+    /// Its number from 0; none for the only one.
+    pub(super) fn index(&self) -> Option<u32> {
+        self.number.map(|(index, _)| index)
+    }
+}
+
 impl CoresUsed {
     pub(super) fn new(parts: Vec<Part>) -> CoresUsed {
         CoresUsed(parts)
@@ -136,6 +143,13 @@ impl CoresUsed {
     }
 }
 
+impl Fill {
+    /// Whether systems that are placed on a core each have room on it.
+    fn is_room(self) -> bool {
+        self.0 <= PLACED_SHARE
+    }
+}
+
 impl Crowd {
     /// How many groups it takes; none where no number of groups is enough.
     pub(super) fn groups(&self) -> usize {
@@ -149,8 +163,8 @@ impl Crowd {
     /// Whether each system has room on the one core that it is placed on.
     pub(super) fn has_room(&self) -> bool {
         match self {
-            Crowd::Fits(fill) => fill.0 <= PLACED_SHARE,
-            Crowd::Splits(groups, _) => groups.iter().all(|(_, fill)| fill.0 <= PLACED_SHARE),
+            Crowd::Fits(fill) => fill.is_room(),
+            Crowd::Splits(groups, _) => groups.iter().all(|(_, fill)| fill.is_room()),
             Crowd::PairDoesNotFit(_) => false,
         }
     }
@@ -195,6 +209,19 @@ impl Groups {
         };
         order.iter().map(group).collect()
     }
+}
+
+/// Whether all of these together have room on the cores that their systems are placed on; not where one
+/// was not seen.
+pub(super) fn has_room(members: &[Member], placed_on: &Cores, cores: usize) -> bool {
+    let used = members
+        .iter()
+        .map(|member| Some(member.used.as_ref()?.on(placed_on)));
+    let used: Option<Vec<CoresUsed>> = used.collect();
+    used.is_some_and(|used| {
+        let used: Vec<&CoresUsed> = used.iter().collect();
+        CoresUsed::fill(&used, cores as f64).is_room()
+    })
 }
 
 /// Splits candidates into the fewest groups that do not crowd the machine of so many cores, by first

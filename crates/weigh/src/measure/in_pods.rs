@@ -9,7 +9,7 @@ use std::time::Duration;
 use cluster::ClusterError;
 use cluster::kubelet::Readings;
 use cluster::state::{Phase, PodState};
-use model::{InvalidKind, Order};
+use model::InvalidKind;
 use report::Recording;
 use report::recording::{
     ClusterText, Environment, PlacedText, RoundRecord, SystemUsage, VariantStatus,
@@ -18,7 +18,6 @@ use report::recording::{
 use super::Experiment;
 use super::candidate::CandidateId;
 use super::design::Design;
-use super::groups::Groups;
 use super::in_turn::in_round;
 use super::pod_usage::{moments, used};
 use super::round::Round;
@@ -60,12 +59,7 @@ impl Experiment<'_> {
         mut stage: Stage<'_>,
         source: &Source,
     ) -> Result<Recording, Failure> {
-        self.design = Design {
-            order: Order::SideBySide,
-            because: None,
-            groups: Some(Groups::whole(self.candidates.compared())),
-            cores: None,
-        };
+        self.design = Design::elsewhere(self.candidates.compared());
         let mut environment = None;
         let measured = self.rounds_in_pods(&mut stage, source, &mut environment);
         self.cluster = Some(self.cluster_text(&stage, source));

@@ -18,13 +18,12 @@ impl Cores {
     /// Some of the cores that may be used. None where nothing is to be placed: the lab says so, the load
     /// is not sent to all at once, or no system is known to need one core at most.
     ///
-    /// Without a warm-up before the first round nothing would show whether the cores suffice, and groups
-    /// that the lab names are not looked at; so these are left to the scheduler as well.
+    /// Without a warm-up before the first round nothing would show whether the cores suffice, so such a
+    /// lab is left to the scheduler as well.
     pub(super) fn of(lab: &Lab, allowed: &[usize]) -> Option<Cores> {
         let is_wanted = lab.placement == lab::Placement::OneCore
             && lab.order().0 == Order::SideBySide
             && lab.is_loaded_at_once()
-            && lab.groups.is_none()
             && !lab.warmup.is_zero();
         let systems = one_core_systems(lab);
         // On a single core there is nothing to choose.

@@ -75,7 +75,7 @@ impl Experiment<'_> {
 
     fn prove(&mut self, id: CandidateId) -> Result<(), Invalid> {
         // What is started here and runs on stays where it is.
-        let cores = self.design.cores.as_ref().filter(|_| self.reused.is_on());
+        let cores = self.design.cores().filter(|_| self.reused.is_on());
         let turn = Turn::of_proof(&self.session, self.candidates.get(id)).on(cores);
         tracing::debug!(variant = turn.candidate.name(), "proving");
         self.session.progress.show(&turn.label());

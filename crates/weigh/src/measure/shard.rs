@@ -10,7 +10,7 @@ use std::time::Instant;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use load::{Job, Measurement};
-use model::{InvalidKind, Order};
+use model::InvalidKind;
 use report::Recording;
 use report::recording::{GeneratorRecord, RoundRecord};
 use serde::{Deserialize, Serialize};
@@ -20,12 +20,11 @@ use super::Experiment;
 use super::beside::Beside;
 use super::company::{Company, Seen};
 use super::design::Design;
-use super::groups::{Group, Groups};
+use super::groups::Group;
 use super::host_watch::HostWatch;
-use super::in_turn::ATTEMPTS;
 use super::reused_systems::ReusedSystems;
 use super::round::Round;
-use super::side_by_side::{Loads, Together, cycle_slots, disturbances, dues_of};
+use super::side_by_side::{cycle_slots, disturbances, dues_of};
 use super::turn::Turn;
 use super::up::{Spoiled, Up};
 use crate::build_cache::BuildCache;
@@ -49,9 +48,19 @@ struct ProofTold {
 
 /// How an attempt at a measurement went for one generator.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Attempt {
-    is_interrupted: bool,
-    is_disturbed: bool,
+pub(super) struct Attempt {
+    pub(super) is_interrupted: bool,
+    pub(super) is_disturbed: bool,
+}
+
+impl Attempt {
+    /// What it came to, by the records of its candidates.
+    pub(super) fn of(records: &[RoundRecord]) -> Attempt {
+        Attempt {
+            is_interrupted: records.iter().any(|record| record.interrupted),
+            is_disturbed: records.iter().any(report::summary::is_disturbed),
+        }
+    }
 }
 
 /// What all generators have told of a load; nothing where there is one.
@@ -72,12 +81,7 @@ impl Experiment<'_> {
     ) -> Result<Recording, Failure> {
         self.session.company = Some(company);
         self.reused = ReusedSystems::on();
-        self.design = Design {
-            order: Order::SideBySide,
-            because: None,
-            groups: Some(Groups::whole(self.candidates.compared())),
-            cores: None,
-        };
+        self.design = Design::elsewhere(self.candidates.compared());
         let sent = self.shard_of(number);
         self.reused.stop_all(&mut self.rig);
         self.session.progress.finish();
@@ -118,7 +122,7 @@ impl Experiment<'_> {
         });
         let together = loads
             .map_err(Spoiled::from)
-            .and_then(|loads| self.attempts_in_company(&round, &up, &loads, &beside));
+            .and_then(|loads| self.attempts_together(&round, &up, &loads, &beside));
         match together {
             Ok(together) => {
                 self.take_down(up, together);
@@ -132,36 +136,12 @@ impl Experiment<'_> {
         }
     }
 
-    /// Measures until all generators were left to run, a few times at the most: what disturbs one is in
-    /// the figures of all.
-    fn attempts_in_company(
-        &mut self,
-        round: &Round,
-        up: &[Up],
-        loads: &Loads,
-        beside: &Beside<'_>,
-    ) -> Result<Together, Spoiled> {
-        for attempt in 1.. {
-            let mut together = self.measure_together(round, up, loads, beside)?;
-            let records = || together.records.iter();
-            let own = Attempt {
-                is_interrupted: records().any(|record| record.interrupted),
-                is_disturbed: records().any(report::summary::is_disturbed),
-            };
-            // All have read by then what systems have seen of this attempt.
-            let all = self.company().exchange(&own)?;
-            let is_disturbed = attempt < ATTEMPTS
-                && !all.iter().any(|one| one.is_interrupted)
-                && all.iter().any(|one| one.is_disturbed);
-            for record in &mut together.records {
-                record.disturbed = is_disturbed;
-            }
-            self.records.extend(together.records.iter().cloned());
-            if !is_disturbed {
-                return Ok(together);
-            }
+    /// How an attempt went for this generator and, where there are others, for those.
+    pub(super) fn attempts_of_all(&self, own: Attempt) -> Result<Vec<Attempt>, Invalid> {
+        match &self.session.company {
+            Some(company) => company.exchange(&own),
+            None => Ok(vec![own]),
         }
-        unreachable!("the last attempt counts")
     }
 
     fn company(&self) -> &Company {

@@ -22,6 +22,7 @@ use stats::cycles::{Cause, CycleSlot, Disturbance, Validity};
 use super::Experiment;
 use super::beside::Beside;
 use super::cores_used::{Used, first_rate, planned};
+use super::design::Design;
 use super::groups::Group;
 use super::host_watch::HostWatch;
 use super::in_slices::InSlices;
@@ -32,7 +33,7 @@ use super::reading::{Look, Measured, Reading, systems_used};
 use super::round::{Round, Seat};
 use super::running::root_cause;
 use super::session::load_failed;
-use super::shard::Told;
+use super::shard::{Attempt, Told};
 use super::turn::Turn;
 use super::up::{Spoiled, Up, nanoseconds};
 use crate::published::Receiver;
@@ -106,7 +107,13 @@ impl Experiment<'_> {
             if group.number.is_none() && self.records.iter().any(has_had_its_turn) {
                 continue;
             }
+            let is_placed = |design: &Design| design.cores_of(&group).is_some();
+            let was_placed = is_placed(&self.design);
             self.group(round, &group);
+            // Its systems turned out to need more than a core each, and nothing was measured.
+            if was_placed && !is_placed(&self.design) && !self.is_over() {
+                self.group(round, &group);
+            }
         }
         for _ in round.seats() {
             self.session.progress.step();
@@ -268,8 +275,8 @@ impl Experiment<'_> {
         Ok(Loads { jobs, slices })
     }
 
-    /// Measures until the generator was left to run, a few times at the most. A disturbed measurement
-    /// is disturbed for all: their generator is one.
+    /// Measures until all generators were left to run, a few times at the most: what disturbs one of them
+    /// is in the figures of all, and within one it is in those of all candidates.
     pub(super) fn attempts_together(
         &mut self,
         round: &Round,
@@ -279,9 +286,11 @@ impl Experiment<'_> {
     ) -> Result<Together, Spoiled> {
         for attempt in 1.. {
             let mut together = self.measure_together(round, up, loads, beside)?;
+            // All have read by then what systems have seen of this attempt.
+            let all = self.attempts_of_all(Attempt::of(&together.records))?;
             let is_disturbed = attempt < ATTEMPTS
-                && together.records.iter().all(|record| !record.interrupted)
-                && together.records.iter().any(report::summary::is_disturbed);
+                && all.iter().all(|one| !one.is_interrupted)
+                && all.iter().any(|one| one.is_disturbed);
             for record in &mut together.records {
                 record.disturbed = is_disturbed;
                 let line = record::line(record, round.planned);

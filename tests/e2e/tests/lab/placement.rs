@@ -95,3 +95,27 @@ fn a_core_that_is_too_narrow_is_given_up_before_anything_is_measured() {
     assert_nothing_placed(&recording);
     judged::ran();
 }
+
+#[test]
+fn groups_that_the_lab_names_are_looked_at_one_by_one() {
+    if !has_two_cores() {
+        return judged::not_run("one core leaves nothing to choose");
+    }
+    // With `busy`, one core is too narrow for the second group, and not for the first.
+    let servers = servers()
+        .key("groups: [[again], [busy]]")
+        .server_key(ONE_CORE)
+        .variants(concat!(
+            "  - {name: again, with: {server.again: --seed=2}}\n",
+            "  - {name: busy, with: {server.flag: --burn=7500us}}\n",
+        ));
+    let recording = world(servers).run().ran().recording();
+    let rounds = recording["rounds"].as_array().expect("rounds");
+    // Three rounds of two groups, each a baseline and a variant.
+    assert_eq!(rounds.len(), 12);
+    for round in rounds {
+        let is_placed = round["cores"]["server"].is_u64();
+        assert_eq!(is_placed, round["group"] == 0, "{round}");
+    }
+    judged::ran();
+}
