@@ -101,13 +101,13 @@ impl Drop for Account {
                 peer = self.peer.map(tracing::field::display),
                 operation = self.summary.operation_name.as_deref(),
                 errors = self.summary.error_count,
-                client_name = client.and_then(|(name, _)| name.as_deref()),
-                client_version = client.and_then(|(_, version)| version.as_deref()),
+                client_name = client.and_then(|it| it.name.as_deref()),
+                client_version = client.and_then(|it| it.version.as_deref()),
                 trace_id = self.traced.as_ref().map(|it| tracing::field::display(it.active.id())),
             );
         }
-        if let Some((name, version)) = self.summary.client.take() {
-            shard.client(name, version);
+        if let Some(client) = self.summary.client.take() {
+            shard.client(client.name, client.version);
         }
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use gateway_config::Batching;
-use gateway_extensions::{Exchange, Request};
+use gateway_extensions::{ClientHead, Exchange};
 use gateway_federation::GraphqlError;
 use http::header::{self, HeaderMap};
 use http::{Method, StatusCode};
@@ -30,13 +30,14 @@ const AT_A_TIME: usize = 8;
 /// The refusal of a list that is empty, or too long, or not one.
 pub(crate) fn operations(
     batching: &Batching,
-    request: &Request,
+    head: &ClientHead,
+    body: &Bytes,
 ) -> Option<Result<Vec<Bytes>, Refusal>> {
-    if !batching.enabled || request.method != Method::POST {
+    if !batching.enabled || head.method != Method::POST {
         return None;
     }
-    let first = request.body.iter().find(|byte| !byte.is_ascii_whitespace());
-    (first == Some(&b'[')).then(|| split(batching, &request.body))
+    let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
+    (first == Some(&b'[')).then(|| split(batching, body))
 }
 
 fn split(batching: &Batching, body: &Bytes) -> Result<Vec<Bytes>, Refusal> {
@@ -116,24 +117,16 @@ impl<'de> Visitor<'de> for Items {
 pub(crate) async fn answer(
     serving: &Rc<Serving>,
     exchange: &Exchange,
-    request: Request,
     (operations, summary): (Result<Vec<Bytes>, Refusal>, &mut Summary),
 ) -> Reply {
     let operations = match operations {
         Ok(operations) => operations,
         Err(refusal) => return *refusal,
     };
-    let request = &request;
     let works = operations.into_iter().map(|body| async move {
         let mut summary = Summary::default();
         let mut exchange = exchange.for_operation();
-        let request = Request {
-            method: request.method.clone(),
-            uri: request.uri.clone(),
-            headers: request.headers.clone(),
-            body,
-        };
-        let work = pipeline::answer(serving, &mut exchange, request, &mut summary);
+        let work = pipeline::answer(serving, &mut exchange, body, &mut summary);
         (Box::pin(work).await, summary)
     });
     let mut answers = stream::iter(works).buffered(AT_A_TIME);

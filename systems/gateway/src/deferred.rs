@@ -72,7 +72,7 @@ pub(crate) async fn execute(
             open: piece.open,
             is_over: false,
         };
-        summary.rest = Some(Rest::new(stream::unfold(rest, Remainder::next)));
+        summary.rest = Some(Box::new(Rest::new(stream::unfold(rest, Remainder::next))));
     }
     reply
 }

@@ -39,13 +39,14 @@ use crate::subscription;
 /// The media types of bodies that count as JSON.
 const JSON_TYPES: [&str; 2] = ["application/json", "application/graphql+json"];
 
-/// What log and metrics need of a request once it is over.
+/// What log and metrics need of a request once it is over. What few requests have is boxed, because all
+/// of it is moved with every answer.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     /// The operation's name.
     pub(crate) operation_name: Option<String>,
     /// The client's name and version, where it sent them.
-    pub(crate) client: Option<(Option<String>, Option<String>)>,
+    pub(crate) client: Option<Box<Client>>,
     /// Errors of the execution.
     pub(crate) error_count: usize,
     /// Whether something is missing because of `limits`.
@@ -55,7 +56,14 @@ pub(crate) struct Summary {
     /// Until when the answer may go on, where it may come in parts.
     pub(crate) parts_until: Option<Instant>,
     /// What of the answer follows its first part, which is the reply.
-    pub(crate) rest: Option<Rest>,
+    pub(crate) rest: Option<Box<Rest>>,
+}
+
+/// A client as it names itself.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) name: Option<String>,
+    pub(crate) version: Option<String>,
 }
 
 impl Summary {
@@ -76,31 +84,36 @@ impl Summary {
     }
 }
 
-/// Takes a request with its whole body through all stages.
+/// Takes a request with its whole body through all stages, and what it needs of it.
+///
+/// By reference: each function would move it, a quarter of a kilobyte.
 pub(crate) async fn serve(
     serving: &Rc<Serving>,
-    (mut request, trace): (Request, Option<Active>),
+    (request, trace): (&mut Request, Option<Active>),
     summary: &mut Summary,
 ) -> Reply {
     let extensions = &serving.extensions;
-    let mut exchange = Exchange::default();
+    let mut exchange = Exchange::new(Rc::new(match &extensions.router {
+        // A copy: the stage may change the request while its scripts read the client's.
+        Some(_) => copy_of_head(request),
+        None => take_head(request),
+    }));
     exchange.trace = trace;
     progressive_override::announce(serving, &exchange);
 
     if let Some(service) = &extensions.router {
-        // A copy: the stage may change the request while its scripts read the client's. Without a
-        // router stage the head moves below instead.
-        exchange.client = Rc::new(copy_of_head(&request));
-        if let Step::Break(reply) = service.request(&exchange, &mut request).await {
+        if let Step::Break(reply) = service.request(&exchange, request).await {
             return reply;
         }
+        exchange.client = Rc::new(take_head(request));
     }
+    let body = std::mem::take(&mut request.body);
     let batching = &serving.generation.config.batching;
-    let mut reply = match batch::operations(batching, &request) {
-        None => answer(serving, &mut exchange, request, summary).await,
+    let mut reply = match batch::operations(batching, &exchange.client, &body) {
+        None => answer(serving, &mut exchange, body, summary).await,
         Some(operations) => {
             let operations = (operations, &mut *summary);
-            Box::pin(batch::answer(serving, &exchange, request, operations)).await
+            Box::pin(batch::answer(serving, &exchange, operations)).await
         }
     };
     if summary.goes_on(&reply)
@@ -121,11 +134,11 @@ pub(crate) async fn serve(
 pub(crate) async fn answer(
     serving: &Rc<Serving>,
     exchange: &mut Exchange,
-    request: Request,
+    body: Bytes,
     summary: &mut Summary,
 ) -> Reply {
     let span = spans::operation(exchange);
-    let reply = stages(serving, exchange, request, summary).await;
+    let reply = stages(serving, exchange, body, summary).await;
     spans::answered(span, exchange, (&reply, summary.error_count));
     reply
 }
@@ -133,19 +146,18 @@ pub(crate) async fn answer(
 async fn stages(
     serving: &Rc<Serving>,
     exchange: &mut Exchange,
-    request: Request,
+    body: Bytes,
     summary: &mut Summary,
 ) -> Reply {
     let extensions = &serving.extensions;
-    let media = match negotiate(serving, &request.headers, summary) {
+    let media = match negotiate(serving, &exchange.client.headers, summary) {
         Ok(media) => media,
         Err(refusal) => return *refusal,
     };
-    let mut text = match understand(&request) {
+    let mut text = match understand(&exchange.client, body) {
         Ok(text) => text,
         Err(refusal) => return *refusal,
     };
-    exchange.client = Rc::new(into_head(request));
     summary.client = client_of(serving, exchange);
 
     if let Err(refusal) = authorization::require(serving, exchange) {
@@ -227,11 +239,12 @@ fn copy_of_head(request: &Request) -> ClientHead {
     }
 }
 
-fn into_head(request: Request) -> ClientHead {
+/// Leaves the body behind.
+fn take_head(request: &mut Request) -> ClientHead {
     ClientHead {
-        method: request.method,
-        uri: request.uri,
-        headers: request.headers,
+        method: std::mem::take(&mut request.method),
+        uri: std::mem::take(&mut request.uri),
+        headers: std::mem::take(&mut request.headers),
     }
 }
 
@@ -261,9 +274,9 @@ fn negotiate(
 }
 
 /// The GraphQL request as JSON.
-fn understand(request: &Request) -> Result<Bytes, Refused> {
-    if request.method == Method::GET {
-        let parameters = request.uri.query().unwrap_or_default();
+fn understand(head: &ClientHead, body: Bytes) -> Result<Bytes, Refused> {
+    if head.method == Method::GET {
+        let parameters = head.uri.query().unwrap_or_default();
         let read = graphql_http::from_parameters_or_hash::<RawObjectBuf, RawObjectBuf>(parameters);
         return match read {
             // A hash may stand in its place, among the extensions.
@@ -286,7 +299,7 @@ fn understand(request: &Request) -> Result<Bytes, Refused> {
             Err(error) => Err(Box::new(not_a_request(&error))),
         };
     }
-    let content_type = request.headers.get(header::CONTENT_TYPE);
+    let content_type = head.headers.get(header::CONTENT_TYPE);
     if !graphql_http::is_json(content_type.map(HeaderValue::as_bytes), &JSON_TYPES) {
         return Err(Box::new(reply::error(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -295,8 +308,8 @@ fn understand(request: &Request) -> Result<Bytes, Refused> {
         )));
     }
     // Once for all stages, so that what a script or a coprocessor checks is what is carried out.
-    graphql_http::check_body(&request.body).map_err(|error| Box::new(not_a_request(&error)))?;
-    Ok(request.body.clone())
+    graphql_http::check_body(&body).map_err(|error| Box::new(not_a_request(&error)))?;
+    Ok(body)
 }
 
 /// A request whose variables and extensions stay text: executor and extensions read them only when
@@ -329,7 +342,7 @@ fn not_a_request(error: &DecodeError) -> Reply {
 }
 
 /// The name and version of the client: what a stage wrote into the context, else the headers.
-fn client_of(serving: &Serving, exchange: &Exchange) -> Option<(Option<String>, Option<String>)> {
+fn client_of(serving: &Serving, exchange: &Exchange) -> Option<Box<Client>> {
     let names = &serving.generation.config.telemetry.apollo;
     let of = |key: &str, header: &HeaderName| {
         exchange.context.text(key).or_else(|| {
@@ -341,7 +354,7 @@ fn client_of(serving: &Serving, exchange: &Exchange) -> Option<(Option<String>, 
     };
     let name = of(CLIENT_NAME, &names.client_name_header.0);
     let version = of(CLIENT_VERSION, &names.client_version_header.0);
-    (name.is_some() || version.is_some()).then_some((name, version))
+    (name.is_some() || version.is_some()).then(|| Box::new(Client { name, version }))
 }
 
 /// Takes a GraphQL request through a service; it may change headers and body.
@@ -367,7 +380,7 @@ async fn enter(
                 checked.map_err(|error| Box::new(not_a_request(&error)))?;
             }
             *text = std::mem::take(&mut request.body);
-            exchange.client = Rc::new(into_head(request));
+            exchange.client = Rc::new(take_head(&mut request));
             Ok(())
         }
     }

@@ -32,7 +32,7 @@ pub(crate) fn early(serving: &Serving, method: &Method, headers: &HeaderMap) -> 
 /// Answers a request below `/api/rest/`.
 pub(crate) async fn serve(
     serving: &Rc<Serving>,
-    (mut request, trace): (Request, Option<Active>),
+    (request, trace): (&mut Request, Option<Active>),
     summary: &mut Summary,
 ) -> Reply {
     let Some(endpoints) = &serving.generation.rest else {

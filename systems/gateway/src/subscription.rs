@@ -132,7 +132,7 @@ fn begin(format: EventFormat, summary: &mut Summary, rest: Rest) -> Reply {
         is_first: true,
         has_next: true,
     });
-    summary.rest = Some(rest);
+    summary.rest = Some(Box::new(rest));
     reply
 }
 

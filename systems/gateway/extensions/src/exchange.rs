@@ -58,9 +58,17 @@ pub struct QueryPlan {
 impl Exchange {
     /// An exchange that starts with this request.
     pub fn new(client: Rc<ClientHead>) -> Self {
+        // Each by itself: a default one would be made with a client of its own.
         Self {
+            context: Context::default(),
             client,
-            ..Self::default()
+            operation_name: None,
+            operation_kind: None,
+            query_plan: None,
+            client_body: Rc::default(),
+            trace: None,
+            id: Rc::default(),
+            gathered: OnceCell::new(),
         }
     }
 
@@ -69,10 +77,9 @@ impl Exchange {
     pub fn for_operation(&self) -> Self {
         Self {
             context: self.context.apart(),
-            client: Rc::clone(&self.client),
             id: Rc::clone(&self.id),
             trace: self.trace.clone(),
-            ..Self::default()
+            ..Self::new(Rc::clone(&self.client))
         }
     }
 
