@@ -88,7 +88,7 @@ pub(crate) struct Subgraph {
 
 impl Subgraph {
     pub(crate) async fn call(&self, exchange: &Exchange, call: SubgraphCall) -> SubgraphOutcome {
-        let headers = self.ruled(exchange);
+        let mut headers = self.ruled(exchange);
         match &self.service {
             None => {
                 let (body, is_query) = (call.body, call.is_query);
@@ -98,7 +98,7 @@ impl Subgraph {
                         endpoint: &self.endpoint,
                         trace: exchange.trace.as_ref(),
                     };
-                    self.send_alone(to, headers, body, is_query).await
+                    self.send_alone(to, &mut headers, body, is_query).await
                 } else {
                     // Boxed here and below: the work of a request has room for the largest of its
                     // parts and is moved to the heap whole, so that each request would pay for what
@@ -251,7 +251,7 @@ impl Subgraph {
     /// Sends what rules and stages have left, or waits for an equal query that is under way. It is
     /// compared here and not earlier: what two clients ask alike may be sent with the names of two
     /// tenants.
-    async fn send(&self, to: To<'_>, headers: HeaderMap, body: Bytes, is_query: bool) -> Sent {
+    async fn send(&self, to: To<'_>, mut headers: HeaderMap, body: Bytes, is_query: bool) -> Sent {
         match &self.flights {
             // A mutation is never shared: two clients that ask for the same change want it twice.
             Some(flights) if is_query => {
@@ -260,17 +260,17 @@ impl Subgraph {
                 // Boxed: `OnceCell` keeps a future in several places while it waits. Unboxed, it
                 // made the work of every request 10 KiB larger, shared or not, and all of that is
                 // moved to the heap.
-                let send = Box::pin(self.send_alone(to, headers, body, is_query));
+                let send = Box::pin(self.send_alone(to, &mut headers, body, is_query));
                 flights.join(key, send).await
             }
-            _ => self.send_alone(to, headers, body, is_query).await,
+            _ => self.send_alone(to, &mut headers, body, is_query).await,
         }
     }
 
     async fn send_alone(
         &self,
         to: To<'_>,
-        mut headers: HeaderMap,
+        headers: &mut HeaderMap,
         body: Bytes,
         is_query: bool,
     ) -> Sent {
@@ -290,7 +290,7 @@ impl Subgraph {
                 Box::pin(self.send_again(budget, to, call)).await
             }
             _ => {
-                let call = (&mut headers, body, is_query);
+                let call = (headers, body, is_query);
                 self.send_once(to, call, (self.timeout, 0)).await
             }
         }
@@ -301,7 +301,7 @@ impl Subgraph {
         &self,
         budget: &Budget,
         to: To<'_>,
-        (mut headers, body, is_query): (HeaderMap, Bytes, bool),
+        (headers, body, is_query): (&mut HeaderMap, Bytes, bool),
     ) -> Sent {
         let started = tokio::time::Instant::now();
         let mut retries = 0;
@@ -309,7 +309,7 @@ impl Subgraph {
             let left = self
                 .timeout
                 .map(|all| all.saturating_sub(started.elapsed()));
-            let call = (&mut headers, body.clone(), is_query);
+            let call = (&mut *headers, body.clone(), is_query);
             let sent = self.send_once(to, call, (left, retries)).await;
             let is_success = match &sent {
                 Ok(reply) => !reply.status.is_server_error(),

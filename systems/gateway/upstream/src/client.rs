@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::num::NonZeroUsize;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use crate::error::SendError;
 use crate::http1::{self, Broken};
 use crate::http2;
 use crate::places::{Place, Places};
-use crate::pool::Pool;
+use crate::pool::{Origin, Pool};
 use crate::reply::Reply;
 use crate::tls;
 
@@ -145,9 +146,11 @@ impl Client {
     /// Sends `call` to `endpoint` and waits for the whole answer.
     pub async fn send(&self, endpoint: &Endpoint, call: Call<'_>) -> Result<Reply, SendError> {
         let _counted = self.0.tally.enter();
+        // One of it, limited or not, where it is: what is given to the limit itself moves there.
+        let attempts = pin!(self.attempts(endpoint, &call));
         match call.timeout {
-            None => self.attempts(endpoint, &call).await,
-            Some(limit) => tokio::time::timeout(limit, self.attempts(endpoint, &call))
+            None => attempts.await,
+            Some(limit) => tokio::time::timeout(limit, attempts)
                 .await
                 .unwrap_or(Err(SendError::TimedOut { limit })),
         }
@@ -179,23 +182,25 @@ impl Client {
     /// At most two: a second one on a new connection when the first met a
     /// connection that the other side had closed meanwhile.
     async fn attempts(&self, endpoint: &Endpoint, call: &Call<'_>) -> Result<Reply, SendError> {
-        let (place, connection) = self.connection(endpoint).await?;
-        match self.attempt(endpoint, call, connection).await {
+        let origin = self.0.pool.borrow_mut().origin(endpoint);
+        let (place, connection) = self.connection(endpoint, &origin).await?;
+        match self.attempt((endpoint, &origin), call, connection).await {
             Ok(reply) => Ok(reply),
             Err((error, false)) => Err(error),
             Err((_, true)) => {
                 Tally::add(&self.0.tally.retried);
                 let (_place, connection) = if place.is_some() {
                     // A new connection, not another idle one: that may be just as stale.
-                    (place, Box::pin(self.new_connection(endpoint)).await?)
+                    let fresh = Box::pin(self.new_connection(endpoint, &origin)).await?;
+                    (place, fresh)
                 } else {
                     // All who shared one come here, so that these, too, need a place or the first
                     // one's new connection.
-                    Box::pin(self.connection(endpoint)).await?
+                    Box::pin(self.connection(endpoint, &origin)).await?
                 };
                 // No third attempt: an error on a new connection is about the service, not about
                 // the pool.
-                self.attempt(endpoint, call, connection)
+                self.attempt((endpoint, &origin), call, connection)
                     .await
                     .map_err(|(error, _)| error)
             }
@@ -206,22 +211,23 @@ impl Client {
     async fn connection(
         &self,
         endpoint: &Endpoint,
+        origin: &Origin,
     ) -> Result<(Option<[Place; 2]>, Connection), SendError> {
         // A connection of HTTP/2 is shared, so it needs no place.
-        if let Some(connection) = self.shared_connection(endpoint) {
+        if let Some(connection) = self.shared_connection(endpoint, origin) {
             return Ok((None, connection));
         }
-        let place = self.place(endpoint).await?;
+        let place = self.place(endpoint, &origin.places).await?;
         // Who has waited may find a shared one now, and lets the next see it at once.
-        if let Some(connection) = self.shared_connection(endpoint) {
+        if let Some(connection) = self.shared_connection(endpoint, origin) {
             return Ok((None, connection));
         }
-        let connection = match self.idle_connection(endpoint) {
+        let connection = match self.idle_connection(origin) {
             // It may have been closed meanwhile, which only its use shows.
             Some(connection) => connection,
             // Boxed, as in `attempts`: the future of a TLS handshake is larger than all the rest, and
             // every call would make room for it.
-            None => Box::pin(self.new_connection(endpoint)).await?,
+            None => Box::pin(self.new_connection(endpoint, origin)).await?,
         };
         Ok((Some(place), connection))
     }
@@ -229,7 +235,7 @@ impl Client {
     /// The answer, or the error and whether trying again is safe and sensible.
     async fn attempt(
         &self,
-        endpoint: &Endpoint,
+        (endpoint, origin): (&Endpoint, &Origin),
         call: &Call<'_>,
         connection: Connection,
     ) -> Result<Reply, (SendError, bool)> {
@@ -244,8 +250,7 @@ impl Client {
                     // Only now: a connection with an unread answer would give it to the next
                     // request.
                     if exchanged.keep {
-                        let idle_max = self.0.settings.idle_per_origin_max;
-                        self.0.pool.borrow_mut().put(endpoint, stream, idle_max);
+                        origin.put(stream, self.0.settings.idle_per_origin_max);
                     }
                     Ok(exchanged.reply)
                 }
@@ -274,16 +279,19 @@ impl Client {
     }
 
     /// The right to an exchange with this origin: as many have it as there may be connections.
-    async fn place(&self, endpoint: &Endpoint) -> Result<[Place; 2], SendError> {
-        let origin = self.0.pool.borrow_mut().places(endpoint);
+    async fn place(
+        &self,
+        endpoint: &Endpoint,
+        places: &Rc<Places>,
+    ) -> Result<[Place; 2], SendError> {
         // The origin's first: who waits for a slow one keeps nobody else waiting.
-        let most = || self.most(endpoint, &origin);
-        let own = match origin.take(most) {
+        let most = || self.most(endpoint, places);
+        let own = match places.take(most) {
             Some(place) => place,
             None => {
-                let place = Box::pin(self.wait(&origin, endpoint)).await?;
+                let place = Box::pin(self.wait(places, endpoint)).await?;
                 // There may be more of them now than when the last one came.
-                origin.allow(most);
+                places.allow(most);
                 place
             }
         };
@@ -329,12 +337,12 @@ impl Client {
     }
 
     /// A connection of HTTP/2 to this origin.
-    fn shared_connection(&self, endpoint: &Endpoint) -> Option<Connection> {
+    fn shared_connection(&self, endpoint: &Endpoint, origin: &Origin) -> Option<Connection> {
         // Without TLS and without prior knowledge the pool has none to look for.
         if !may_be_http2(endpoint) {
             return None;
         }
-        let sender = self.0.pool.borrow().http2(endpoint)?;
+        let sender = origin.http2()?;
         Tally::add(&self.0.tally.reused);
         Some(Connection::Http2 {
             sender,
@@ -342,8 +350,8 @@ impl Client {
         })
     }
 
-    fn idle_connection(&self, endpoint: &Endpoint) -> Option<Connection> {
-        let stream = self.0.pool.borrow_mut().take(endpoint)?;
+    fn idle_connection(&self, origin: &Origin) -> Option<Connection> {
+        let stream = origin.take()?;
         Tally::add(&self.0.tally.reused);
         Some(Connection::Http1 {
             stream,
@@ -351,7 +359,11 @@ impl Client {
         })
     }
 
-    async fn new_connection(&self, endpoint: &Endpoint) -> Result<Connection, SendError> {
+    async fn new_connection(
+        &self,
+        endpoint: &Endpoint,
+        origin: &Origin,
+    ) -> Result<Connection, SendError> {
         Tally::add(&self.0.tally.connects);
         self.make_room();
         let tls = || self.tls(endpoint.policy());
@@ -364,10 +376,7 @@ impl Client {
             });
         }
         let sender = http2::open(stream, endpoint.policy()).await?;
-        self.0
-            .pool
-            .borrow_mut()
-            .share_http2(endpoint, sender.clone());
+        origin.share_http2(sender.clone());
         Ok(Connection::Http2 {
             sender,
             is_reused: false,
@@ -389,7 +398,7 @@ impl Client {
 
     /// Closes idle connections to other origins that leave no room for one more.
     fn make_room(&self) {
-        let mut pool = self.0.pool.borrow_mut();
+        let pool = self.0.pool.borrow();
         let most = self.part(self.0.limits.get().total);
         // The one to come is among the places that are taken.
         let more = (self.0.places.count() + pool.kept()).saturating_sub(most);

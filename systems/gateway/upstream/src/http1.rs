@@ -5,7 +5,6 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, StatusCode, header};
@@ -15,7 +14,7 @@ use crate::client::Call;
 use crate::connection::Stream;
 use crate::endpoint::Endpoint;
 use crate::error::SendError;
-use crate::reply::{Head, Reply};
+use crate::reply::{Head, Place, RawHead, Reply};
 
 /// More header lines than this in an answer are an error.
 pub(crate) const HEADERS_MAX: usize = 100;
@@ -169,8 +168,8 @@ struct Reader<'a> {
 struct Framing {
     status: StatusCode,
     head_bytes: usize,
-    content_type: Option<Range<usize>>,
-    content_encoding: Option<Range<usize>>,
+    content_type: Option<Place>,
+    content_encoding: Option<Place>,
     body: Body,
     keep: bool,
 }
@@ -190,7 +189,7 @@ impl Reader<'_> {
             framing.body = Body::Length(0);
         }
         // Split off first: the body is then what remains in the buffer.
-        let raw = self.buffer.split_to(framing.head_bytes).freeze();
+        let bytes = self.buffer.split_to(framing.head_bytes).freeze();
         let body = match framing.body {
             Body::Length(length) => self.sized(length).await?,
             Body::Chunked => self.chunked().await?,
@@ -199,9 +198,11 @@ impl Reader<'_> {
         let reply = Reply {
             status: framing.status,
             body,
-            content_type: framing.content_type.map(|place| raw.slice(place)),
-            content_encoding: framing.content_encoding.map(|place| raw.slice(place)),
-            head: Head::Raw(raw),
+            head: Head::Raw(RawHead {
+                bytes,
+                content_type: framing.content_type,
+                content_encoding: framing.content_encoding,
+            }),
             trailers: None,
         };
         // Bytes that belong to no answer: whatever they are, the next request
@@ -213,6 +214,9 @@ impl Reader<'_> {
     /// Reads heads until one is not provisional (100, 103).
     async fn final_head(&mut self) -> Result<Framing, SendError> {
         loop {
+            if self.buffer.is_empty() {
+                self.more().await?;
+            }
             // Parsed again from the start after each read: heads nearly always arrive at once.
             let Some(framing) = parse_head(&self.buffer)? else {
                 if self.buffer.len() > HEAD_BYTES_MAX {
@@ -418,11 +422,11 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Framing>, SendError> {
 }
 
 /// Where in `bytes` a part of them stands.
-fn place(part: &[u8], bytes: &[u8]) -> Range<usize> {
+fn place(part: &[u8], bytes: &[u8]) -> Place {
     // `httparse` returns parts of the buffer it was given, so the difference of addresses is their
     // position; no `unsafe` is needed for that.
     let from = part.as_ptr() as usize - bytes.as_ptr() as usize;
-    from..from + part.len()
+    Place::from(from..from + part.len())
 }
 
 fn parse_length(value: &[u8]) -> Result<usize, SendError> {

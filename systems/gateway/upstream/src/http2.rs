@@ -1,7 +1,7 @@
 //! HTTP/2: one connection for all requests to an origin, driven by a task.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -63,17 +63,10 @@ pub(crate) async fn exchange(
         })?;
     let trailers = collected.trailers().cloned().map(Box::new);
     let body = collected.to_bytes();
-    // Copied, because the map moves into the reply.
-    let copy = |name| {
-        let value: &HeaderValue = parts.headers.get(name)?;
-        Some(Bytes::copy_from_slice(value.as_bytes()))
-    };
     Ok(Reply {
         status: parts.status,
         body,
-        content_type: copy(header::CONTENT_TYPE),
-        content_encoding: copy(header::CONTENT_ENCODING),
-        head: Head::Map(parts.headers),
+        head: Head::Map(Box::new(parts.headers)),
         trailers,
     })
 }

@@ -1,6 +1,6 @@
 //! Idle HTTP/1.1 connections and shared HTTP/2 connections, by origin.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,20 +17,21 @@ use crate::places::Places;
 
 #[derive(Default)]
 pub(crate) struct Pool {
-    origins: HashMap<Arc<str>, Origin>,
+    origins: HashMap<Arc<str>, Rc<Origin>>,
     /// Places that are taken, of all origins together.
     taken: Rc<Cell<usize>>,
 }
 
+/// What is kept of one origin. A call looks it up once and holds it until its end.
 #[derive(Default)]
-struct Origin {
+pub(crate) struct Origin {
     /// The one used last is at the end and is taken first, so that those not
     /// needed grow old at the front.
-    idle: Vec<Idle>,
-    http2: Option<SendRequest<Full<Bytes>>>,
-    idle_timeout: Option<Duration>,
+    idle: RefCell<Vec<Idle>>,
+    http2: RefCell<Option<SendRequest<Full<Bytes>>>>,
+    idle_timeout: Cell<Option<Duration>>,
     /// For exchanges with it.
-    places: Rc<Places>,
+    pub(crate) places: Rc<Places>,
 }
 
 struct Idle {
@@ -38,129 +39,123 @@ struct Idle {
     since: Instant,
 }
 
-impl Origin {
-    fn put(&mut self, stream: Stream, idle_max: usize) {
-        if self.idle.len() >= idle_max {
-            if idle_max == 0 {
-                return;
-            }
-            // At the front is the one that has been idle longest. The list is short, so shifting it
-            // is cheap.
-            drop(self.idle.remove(0));
-        }
-        self.idle.push(Idle {
-            stream,
-            since: Instant::now(),
-        });
+impl Idle {
+    fn is_young(&self, now: Instant, limit: Option<Duration>) -> bool {
+        limit.is_none_or(|limit| now.duration_since(self.since) < limit)
     }
 }
 
-impl Pool {
-    /// The places for exchanges with an origin.
-    pub(crate) fn places(&mut self, endpoint: &Endpoint) -> Rc<Places> {
-        // One look, where `origin` takes two.
-        if let Some(origin) = self.origins.get(endpoint.pool_key()) {
-            return Rc::clone(&origin.places);
-        }
-        Rc::clone(&self.origin(endpoint).places)
-    }
-
+impl Origin {
     /// An idle connection that is neither too old nor closed.
-    pub(crate) fn take(&mut self, endpoint: &Endpoint) -> Option<Stream> {
-        let origin = self.origins.get_mut(endpoint.pool_key())?;
+    pub(crate) fn take(&self) -> Option<Stream> {
+        let mut idle = self.idle.borrow_mut();
         let now = Instant::now();
-        while let Some(mut idle) = origin.idle.pop() {
-            let is_young = origin
-                .idle_timeout
-                .is_none_or(|limit| now.duration_since(idle.since) < limit);
-            if !is_young {
+        while let Some(mut last) = idle.pop() {
+            if !last.is_young(now, self.idle_timeout.get()) {
                 // All below it have waited even longer.
-                origin.idle.clear();
+                idle.clear();
                 return None;
             }
-            if idle.stream.is_quiet() {
-                return Some(idle.stream);
+            if last.stream.is_quiet() {
+                return Some(last.stream);
             }
         }
         None
     }
 
     /// Puts a connection back; the longest idle one makes room.
-    pub(crate) fn put(&mut self, endpoint: &Endpoint, stream: Stream, idle_max: usize) {
-        match self.origins.get_mut(endpoint.pool_key()) {
-            // One look, where `origin` takes two.
-            Some(origin) => {
-                origin.idle_timeout = endpoint.policy().pool_idle_timeout;
-                origin.put(stream, idle_max);
+    pub(crate) fn put(&self, stream: Stream, idle_max: usize) {
+        let mut idle = self.idle.borrow_mut();
+        if idle.len() >= idle_max {
+            if idle_max == 0 {
+                return;
             }
-            None => self.origin(endpoint).put(stream, idle_max),
+            // At the front is the one that has been idle longest. The list is short, so shifting it
+            // is cheap.
+            drop(idle.remove(0));
         }
+        idle.push(Idle {
+            stream,
+            since: Instant::now(),
+        });
     }
 
-    pub(crate) fn http2(&self, endpoint: &Endpoint) -> Option<SendRequest<Full<Bytes>>> {
-        let sender = self.origins.get(endpoint.pool_key())?.http2.as_ref()?;
-        (!sender.is_closed()).then(|| sender.clone())
+    /// The connection of HTTP/2 that calls share.
+    pub(crate) fn http2(&self) -> Option<SendRequest<Full<Bytes>>> {
+        let sender = self.http2.borrow();
+        sender.as_ref().filter(|it| !it.is_closed()).cloned()
     }
 
-    pub(crate) fn share_http2(&mut self, endpoint: &Endpoint, sender: SendRequest<Full<Bytes>>) {
-        self.origin(endpoint).http2 = Some(sender);
+    pub(crate) fn share_http2(&self, sender: SendRequest<Full<Bytes>>) {
+        self.http2.replace(Some(sender));
     }
 
-    fn origin(&mut self, endpoint: &Endpoint) -> &mut Origin {
-        // `entry` would clone the key even when it is there, which is always.
-        if !self.origins.contains_key(endpoint.pool_key()) {
-            let origin = Origin {
-                places: Places::among(&self.taken),
-                ..Origin::default()
-            };
-            self.origins.insert(Arc::clone(endpoint.pool_key()), origin);
+    /// Closes what is too old or was closed by the other side; false when nothing is left.
+    fn sweep(self: &Rc<Self>, now: Instant) -> bool {
+        let mut idle = self.idle.borrow_mut();
+        let limit = self.idle_timeout.get();
+        idle.retain_mut(|it| it.is_young(now, limit) && it.stream.is_quiet());
+        let mut http2 = self.http2.borrow_mut();
+        if http2.as_ref().is_some_and(SendRequest::is_closed) {
+            *http2 = None;
         }
-        let origin = self
-            .origins
-            .get_mut(endpoint.pool_key())
-            .expect("it was inserted above when it was missing");
-        origin.idle_timeout = endpoint.policy().pool_idle_timeout;
+        // Calls hold it, and those that have not ended yet hold a place.
+        let is_in_use = Rc::strong_count(self) > 1 || Rc::strong_count(&self.places) > 1;
+        !idle.is_empty() || http2.is_some() || is_in_use
+    }
+
+    /// Since when its first idle connection is idle.
+    fn oldest(&self) -> Option<Instant> {
+        self.idle.borrow().first().map(|idle| idle.since)
+    }
+}
+
+impl Pool {
+    /// What is kept of the origin of an endpoint.
+    pub(crate) fn origin(&mut self, endpoint: &Endpoint) -> Rc<Origin> {
+        let key = endpoint.pool_key();
+        // `entry` would clone the key even when it is there, which is nearly always.
+        let origin = match self.origins.get(key) {
+            Some(origin) => Rc::clone(origin),
+            None => {
+                let origin = Rc::new(Origin {
+                    places: Places::among(&self.taken),
+                    ..Origin::default()
+                });
+                self.origins.insert(Arc::clone(key), Rc::clone(&origin));
+                origin
+            }
+        };
+        origin.idle_timeout.set(endpoint.policy().pool_idle_timeout);
         origin
     }
 
     /// Closes what is too old or was closed by the other side.
     pub(crate) fn sweep(&mut self) {
         let now = Instant::now();
-        self.origins.retain(|_, origin| {
-            let limit = origin.idle_timeout;
-            origin.idle.retain_mut(|idle| {
-                limit.is_none_or(|limit| now.duration_since(idle.since) < limit)
-                    && idle.stream.is_quiet()
-            });
-            if origin.http2.as_ref().is_some_and(SendRequest::is_closed) {
-                origin.http2 = None;
-            }
-            // An origin without connections and exchanges is forgotten: URLs made by scripts would
-            // otherwise grow the map for ever.
-            let is_in_use = Rc::strong_count(&origin.places) > 1;
-            !origin.idle.is_empty() || origin.http2.is_some() || is_in_use
-        });
+        // An origin without connections and exchanges is forgotten: URLs made by scripts would
+        // otherwise grow the map for ever.
+        self.origins.retain(|_, origin| origin.sweep(now));
     }
 
     /// Closes the connection that has been idle for longest, whatever its origin.
-    pub(crate) fn close_oldest(&mut self) {
-        let oldest = self
-            .origins
-            .values_mut()
-            .filter(|origin| !origin.idle.is_empty())
-            .min_by_key(|origin| origin.idle[0].since);
-        if let Some(origin) = oldest {
-            drop(origin.idle.remove(0));
+    pub(crate) fn close_oldest(&self) {
+        let with_age = |origin| Some((Origin::oldest(origin)?, origin));
+        let origins = self.origins.values().map(Rc::as_ref);
+        let oldest = origins.filter_map(with_age).min_by_key(|(since, _)| *since);
+        if let Some((_, origin)) = oldest {
+            drop(origin.idle.borrow_mut().remove(0));
         }
     }
 
     /// Connections that have no exchange of their own: those that are idle, and shared ones.
     pub(crate) fn kept(&self) -> usize {
-        let kept = |origin: &Origin| origin.idle.len() + usize::from(origin.http2.is_some());
-        self.origins.values().map(kept).sum()
+        let shared = |origin: &Rc<Origin>| usize::from(origin.http2.borrow().is_some());
+        self.idle() + self.origins.values().map(shared).sum::<usize>()
     }
 
     pub(crate) fn idle(&self) -> usize {
-        self.origins.values().map(|origin| origin.idle.len()).sum()
+        let idle = |origin: &Rc<Origin>| origin.idle.borrow().len();
+        self.origins.values().map(idle).sum()
     }
 }

@@ -1,5 +1,7 @@
 //! An answer, with its headers left as bytes until they are needed.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
@@ -12,33 +14,58 @@ pub struct Reply {
     pub status: StatusCode,
     /// The body, without its transfer coding.
     pub body: Bytes,
-    pub(crate) content_type: Option<Bytes>,
-    pub(crate) content_encoding: Option<Bytes>,
     pub(crate) head: Head,
     /// What came behind the body, over HTTP/2; boxed, as only gRPC sends it.
     pub(crate) trailers: Option<Box<HeaderMap>>,
 }
 
+/// Small, because an answer is moved through all that asked for it.
 #[derive(Clone, Debug)]
 pub(crate) enum Head {
-    /// The whole head of an HTTP/1 answer, already found to be valid.
-    Raw(Bytes),
-    Map(HeaderMap),
+    Raw(RawHead),
+    Map(Box<HeaderMap>),
+}
+
+/// The whole head of an HTTP/1 answer, already found to be valid.
+#[derive(Clone, Debug)]
+pub(crate) struct RawHead {
+    pub(crate) bytes: Bytes,
+    /// Where the values of two headers stand that nearly every answer is asked for.
+    pub(crate) content_type: Option<Place>,
+    pub(crate) content_encoding: Option<Place>,
+}
+
+/// A part of a head, which is shorter than 4 GiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    start: u32,
+    end: u32,
+}
+
+impl From<Range<usize>> for Place {
+    fn from(range: Range<usize>) -> Self {
+        let within = |at| u32::try_from(at).expect("a head has a limit far below 4 GiB");
+        Self {
+            start: within(range.start),
+            end: within(range.end),
+        }
+    }
+}
+
+impl RawHead {
+    fn value(&self, place: Option<Place>) -> Option<&[u8]> {
+        let Place { start, end } = place?;
+        self.bytes.get(start as usize..end as usize)
+    }
 }
 
 impl Reply {
     /// An answer that did not come over a connection just now.
     pub fn new(status: StatusCode, headers: HeaderMap, body: Bytes) -> Self {
-        let copy = |name: HeaderName| {
-            let value = headers.get(name)?;
-            Some(Bytes::copy_from_slice(value.as_bytes()))
-        };
         Self {
             status,
             body,
-            content_type: copy(header::CONTENT_TYPE),
-            content_encoding: copy(header::CONTENT_ENCODING),
-            head: Head::Map(headers),
+            head: Head::Map(Box::new(headers)),
             trailers: None,
         }
     }
@@ -50,19 +77,25 @@ impl Reply {
 
     /// The value of `content-type`, if there is one.
     pub fn content_type(&self) -> Option<&[u8]> {
-        self.content_type.as_deref()
+        match &self.head {
+            Head::Raw(raw) => raw.value(raw.content_type),
+            Head::Map(map) => Some(map.get(header::CONTENT_TYPE)?.as_bytes()),
+        }
     }
 
     /// The value of `content-encoding`, if there is one. Bodies are left as they are.
     pub fn content_encoding(&self) -> Option<&[u8]> {
-        self.content_encoding.as_deref()
+        match &self.head {
+            Head::Raw(raw) => raw.value(raw.content_encoding),
+            Head::Map(map) => Some(map.get(header::CONTENT_ENCODING)?.as_bytes()),
+        }
     }
 
     /// The values of one header, without building the map.
     pub fn values(&self, name: &HeaderName) -> Vec<HeaderValue> {
         let raw = match &self.head {
             Head::Map(map) => return map.get_all(name).iter().cloned().collect(),
-            Head::Raw(raw) => raw,
+            Head::Raw(raw) => &raw.bytes,
         };
         // Line by line instead of by the map: one header is wanted, and most answers lack it.
         let wanted = name.as_str().as_bytes();
@@ -80,8 +113,8 @@ impl Reply {
     /// All headers as a map. It is built here: most answers are never asked.
     pub fn headers(&self) -> HeaderMap {
         match &self.head {
-            Head::Map(map) => map.clone(),
-            Head::Raw(raw) => header_map(raw),
+            Head::Map(map) => (**map).clone(),
+            Head::Raw(raw) => header_map(&raw.bytes),
         }
     }
 }
