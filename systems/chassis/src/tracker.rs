@@ -14,6 +14,7 @@ mod gauge;
 mod io;
 mod passes;
 mod sweep;
+mod ticks;
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -21,12 +22,11 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyper::Version;
 use hyper_util::server::graceful::GracefulConnection;
 
-use crate::clock;
 use crate::connection_table::{Cause, ConnectionTable, Slot};
 use crate::limits::Timeouts;
 
@@ -36,14 +36,8 @@ use gauge::Gauge;
 pub use io::TrackedIo;
 use passes::Passes;
 pub use passes::count_rests;
+use ticks::{TICK, Ticks, Turn};
 
-/// What times are counted in, and the time between two looks at all connections while places or memory
-/// are short.
-const TICK: Duration = Duration::from_millis(TICK_MS);
-/// A request needs the number of the tick several times, and whole numbers of 128 bits, in which
-/// durations tell their milliseconds, have no division of their own.
-const TICK_MS: u64 = 100;
-const TICKS_PER_SECOND: u64 = 1000 / TICK_MS;
 /// The longest time between two looks.
 const CALM: Duration = Duration::from_secs(1);
 /// Between two looks while nothing is short goes this part of the shortest time that a client has: a
@@ -59,8 +53,7 @@ struct Registry {
     table: Arc<ConnectionTable>,
     timeouts: Cell<Timeouts>,
     connections: RefCell<Vec<Rc<State>>>,
-    /// When tick 0 was.
-    began: Instant,
+    ticks: Ticks,
     /// Bytes of answers that were not written at the last look, of all connections, and those of
     /// all answers since: no fewer than are not written now.
     unsent: Cell<usize>,
@@ -158,7 +151,7 @@ impl Tracker {
             table,
             timeouts: Cell::new(timeouts),
             connections: RefCell::default(),
-            began: clock::now(),
+            ticks: Ticks::new(),
             unsent: Cell::new(0),
             beginnings: Cell::new(0),
             epoch: Cell::new(0),
@@ -250,11 +243,7 @@ impl Tracker {
 impl Registry {
     /// The number of the current tick.
     fn now(&self) -> u32 {
-        let passed = clock::now() - self.began;
-        let ticks =
-            passed.as_secs() * TICKS_PER_SECOND + u64::from(passed.subsec_millis()) / TICK_MS;
-        // Begins anew after thirteen years, as `judge` expects.
-        u32::try_from(ticks % (1 << 32)).expect("a rest of 32 bits")
+        self.ticks.now()
     }
 
     /// Time until the next look.
@@ -339,7 +328,7 @@ impl Tracked {
         let mut work = pin!(work);
         let mut is_told = false;
         poll_fn(|task| {
-            self.0.driven_by(task);
+            let _turn = self.0.driven_by(task);
             let order = self.0.order.get();
             if matches!(order, Order::Drop | Order::Ended) {
                 return Poll::Ready(None);
@@ -370,12 +359,14 @@ impl Drop for Leave<'_> {
 }
 
 impl State {
-    fn driven_by(&self, task: &Context<'_>) {
+    /// Its turn, until what is returned is dropped.
+    fn driven_by(&self, task: &Context<'_>) -> Turn<'_> {
         self.turn.set(self.turn.get().wrapping_add(1));
         let mut driver = self.driver.borrow_mut();
         if !driver.as_ref().is_some_and(|it| it.will_wake(task.waker())) {
             *driver = Some(task.waker().clone());
         }
+        self.registry.ticks.turn()
     }
 
     /// Tells the driver what to do; it does not go back to what is milder.

@@ -1,0 +1,96 @@
+//! What time it is, in ticks.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use crate::clock;
+
+/// What times are counted in, and the time between two looks at all connections while places or memory
+/// are short.
+pub(super) const TICK: Duration = Duration::from_millis(TICK_MS);
+/// A request needs the number of the tick several times, and whole numbers of 128 bits, in which
+/// durations tell their milliseconds, have no division of their own.
+const TICK_MS: u64 = 100;
+const TICKS_PER_SECOND: u64 = 1000 / TICK_MS;
+
+/// Counts ticks. A turn of a connection counts as one moment, for which the clock is read once.
+#[derive(Debug)]
+pub(super) struct Ticks {
+    /// When tick 0 was.
+    began: Instant,
+    moment: Cell<Moment>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moment {
+    /// No connection has its turn, and time passes.
+    Between,
+    /// A connection has its turn, and nobody has asked yet.
+    Turn,
+    Known(u32),
+}
+
+/// A turn of a connection, however it ends.
+pub(super) struct Turn<'a>(&'a Ticks);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.moment.set(Moment::Between);
+    }
+}
+
+impl Ticks {
+    /// Tick 0 is now.
+    pub(super) fn new() -> Self {
+        Self {
+            began: clock::now(),
+            moment: Cell::new(Moment::Between),
+        }
+    }
+
+    /// It is a connection's turn until what is returned is dropped.
+    pub(super) fn turn(&self) -> Turn<'_> {
+        self.moment.set(Moment::Turn);
+        Turn(self)
+    }
+
+    /// The number of the current tick.
+    pub(super) fn now(&self) -> u32 {
+        match self.moment.get() {
+            Moment::Known(tick) => tick,
+            Moment::Between => self.read(),
+            Moment::Turn => {
+                let tick = self.read();
+                self.moment.set(Moment::Known(tick));
+                tick
+            }
+        }
+    }
+
+    fn read(&self) -> u32 {
+        let passed = clock::now() - self.began;
+        let ticks =
+            passed.as_secs() * TICKS_PER_SECOND + u64::from(passed.subsec_millis()) / TICK_MS;
+        // Begins anew after thirteen years, as `judge` expects.
+        u32::try_from(ticks % (1 << 32)).expect("a rest of 32 bits")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_one_moment_and_time_passes_behind_it() {
+        let mut ticks = Ticks::new();
+        let turn = ticks.turn();
+        assert_eq!(turn.0.now(), 0);
+        drop(turn);
+        ticks.began -= 3 * TICK;
+        assert!(ticks.now() >= 3);
+        ticks.moment.set(Moment::Known(1));
+        assert_eq!(ticks.now(), 1);
+        drop(ticks.turn());
+        assert!(ticks.now() >= 3, "the next turn looks again");
+    }
+}
