@@ -15,6 +15,7 @@ use crate::engine::{Engine, Operation};
 use crate::pipeline;
 use crate::reply::{self, Refusal};
 use crate::serving::Serving;
+use crate::understood;
 
 /// Paths that one line of the log names at most.
 const LOGGED_MAX: usize = 20;
@@ -45,7 +46,7 @@ pub(crate) async fn announce(serving: &Serving, exchange: &Exchange, text: &Byte
         _ => return,
     }
     // What is wrong with the request is told when it is planned; then nothing is granted.
-    let Ok(graphql) = pipeline::decode(text) else {
+    let Ok(graphql) = understood::decode(text) else {
         return;
     };
     let asked = Asked {

@@ -56,6 +56,7 @@ mod subgraphs;
 mod subscription;
 mod tls;
 mod token_keys;
+mod understood;
 mod worker;
 
 pub use startup::run;

@@ -17,7 +17,7 @@ use gateway_federation::{
 };
 use gateway_remote::{Asking, Session, SessionError};
 use gateway_telemetry::{Active, Kind};
-use graphql_http::{DecodeError, GraphqlRequest, Media, Negotiated, RawObject, RawObjectBuf};
+use graphql_http::{Media, Negotiated};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
@@ -35,9 +35,7 @@ use crate::sources::Sources;
 use crate::spans;
 use crate::subgraphs::Subgraphs;
 use crate::subscription;
-
-/// The media types of bodies that count as JSON.
-const JSON_TYPES: [&str; 2] = ["application/json", "application/graphql+json"];
+use crate::understood::{self, Checked, decode, not_a_request};
 
 /// What log and metrics need of a request once it is over. What few requests have is boxed, because all
 /// of it is moved with every answer.
@@ -154,8 +152,8 @@ async fn stages(
         Ok(media) => media,
         Err(refusal) => return *refusal,
     };
-    let mut text = match understand(&exchange.client, body) {
-        Ok(text) => text,
+    let (mut text, checked) = match understood::understand(&exchange.client, body) {
+        Ok(understood) => understood,
         Err(refusal) => return *refusal,
     };
     summary.client = client_of(serving, exchange);
@@ -174,7 +172,7 @@ async fn stages(
     }
     let overrides = progressive_override::draw(serving, exchange);
     let mut reply = 'supergraph: {
-        let asked = (media, &overrides);
+        let asked = (media, &overrides, checked.as_ref());
         let mut plan = match plan(serving, exchange, asked, &text).await {
             Ok(plan) => plan,
             Err(refusal) => break 'supergraph *refusal,
@@ -273,74 +271,6 @@ fn negotiate(
     )))
 }
 
-/// The GraphQL request as JSON.
-fn understand(head: &ClientHead, body: Bytes) -> Result<Bytes, Refused> {
-    if head.method == Method::GET {
-        let parameters = head.uri.query().unwrap_or_default();
-        let read = graphql_http::from_parameters_or_hash::<RawObjectBuf, RawObjectBuf>(parameters);
-        return match read {
-            // A hash may stand in its place, among the extensions.
-            Ok(read)
-                if read.extensions.is_none()
-                    && read.query.as_deref().unwrap_or_default().is_empty() =>
-            {
-                Err(Box::new(not_a_request(&DecodeError::NoQueryParameter)))
-            }
-            Ok(read) => {
-                let graphql = GraphqlRequest {
-                    query: read.query.unwrap_or_default(),
-                    operation_name: read.operation_name,
-                    variables: read.variables,
-                    extensions: read.extensions,
-                };
-                // As JSON from here on, so that all stages see GET and POST alike.
-                Ok(graphql_http::to_json(&graphql).into())
-            }
-            Err(error) => Err(Box::new(not_a_request(&error))),
-        };
-    }
-    let content_type = head.headers.get(header::CONTENT_TYPE);
-    if !graphql_http::is_json(content_type.map(HeaderValue::as_bytes), &JSON_TYPES) {
-        return Err(Box::new(reply::error(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "'content-type' header must be one of: \"application/json\", \"application/graphql+json\"",
-            "INVALID_CONTENT_TYPE_HEADER",
-        )));
-    }
-    // Once for all stages, so that what a script or a coprocessor checks is what is carried out.
-    graphql_http::check_body(&body).map_err(|error| Box::new(not_a_request(&error)))?;
-    Ok(body)
-}
-
-/// A request whose variables and extensions stay text: executor and extensions read them only when
-/// they must.
-pub(crate) type RawRequest<'a> = GraphqlRequest<'a, RawObject<'a>, RawObject<'a>>;
-
-/// Reads a request, which was checked when it came in or was changed. An empty query counts as
-/// missing.
-pub(crate) fn decode(text: &[u8]) -> Result<RawRequest<'_>, Refused> {
-    let request = match graphql_http::from_checked_body(text) {
-        Ok(RawRequest { query, .. }) if query.is_empty() => Err(DecodeError::NoQuery),
-        request => request,
-    };
-    request.map_err(|error| Box::new(not_a_request(&error)))
-}
-
-fn not_a_request(error: &DecodeError) -> Reply {
-    let bad = StatusCode::BAD_REQUEST;
-    match error {
-        DecodeError::Batch => reply::error(
-            bad,
-            "Batching not enabled: send one request at a time",
-            "BATCHING_NOT_ENABLED",
-        ),
-        DecodeError::NoQuery => {
-            reply::error(bad, "Must provide query string.", "MISSING_QUERY_STRING")
-        }
-        _ => reply::invalid_request(bad, &error.to_string()),
-    }
-}
-
 /// The name and version of the client: what a stage wrote into the context, else the headers.
 fn client_of(serving: &Serving, exchange: &Exchange) -> Option<Box<Client>> {
     let names = &serving.generation.config.telemetry.apollo;
@@ -393,10 +323,10 @@ type Plan = (Operation, Variables);
 async fn plan(
     serving: &Serving,
     exchange: &mut Exchange,
-    (media, overrides): (Media, &Overrides),
+    (media, overrides, checked): (Media, &Overrides, Option<&Checked>),
     text: &Bytes,
 ) -> Result<Plan, Refused> {
-    let graphql = decode(text)?;
+    let graphql = understood::decode_found(text, checked)?;
     let asked = Asked {
         query: &graphql.query,
         operation_name: graphql.operation_name.as_deref(),

@@ -25,7 +25,7 @@ pub use content_type::is_json;
 pub use media::Media;
 pub use refusal::Refusal;
 pub use request::{
-    DecodeError, DiscardedObject, GraphqlRequest, Incomplete, RawObject, RawObjectBuf, check_body,
-    from_body, from_checked_body, from_checked_body_or_hash, from_parameters,
-    from_parameters_or_hash, to_json,
+    DecodeError, DiscardedObject, Entries, GraphqlRequest, Incomplete, RawObject, RawObjectBuf,
+    check_body, check_entries, from_body, from_checked_body, from_checked_body_or_hash,
+    from_parameters, from_parameters_or_hash, to_json,
 };

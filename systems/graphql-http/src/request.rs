@@ -14,6 +14,10 @@ use serde::de::{DeserializeOwned, Deserializer, Error as _, IgnoredAny, MapAcces
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+pub use entries::Entries;
+
+mod entries;
+
 /// A well-formed request. The executor decides whether the document is valid.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GraphqlRequest<'a, V, E = DiscardedObject> {
@@ -91,18 +95,42 @@ where
 /// # Errors
 /// [`DecodeError::NotJson`], or [`DecodeError::NotARequest`] with the reason.
 pub fn check_body(body: &[u8]) -> Result<(), DecodeError> {
-    let body = std::str::from_utf8(body).map_err(|error| {
+    let body = utf8(body)?;
+    json_text::check_unambiguous(body).map_err(|ambiguity| refused(body, ambiguity))
+}
+
+/// The same, and tells where the entries of a request stand, for [`Entries::read`].
+///
+/// # Errors
+/// As [`check_body`].
+pub fn check_entries(body: &[u8]) -> Result<Entries, DecodeError> {
+    let text = utf8(body)?;
+    if !text.trim_ascii_start().starts_with('{') {
+        return check_body(body).map(|()| Entries::unusual());
+    }
+    let mut entries = Entries::default();
+    json_text::check_members(text, |member| entries.add(text, member))
+        .map_err(|ambiguity| refused(text, ambiguity))?;
+    Ok(entries)
+}
+
+fn utf8(body: &[u8]) -> Result<&str, DecodeError> {
+    std::str::from_utf8(body).map_err(|error| {
         let at = error.valid_up_to();
         DecodeError::NotJson(serde_json::Error::custom(format!("not UTF-8 at byte {at}")))
-    })?;
-    json_text::check_unambiguous(body).map_err(|ambiguity| match ambiguity {
+    })
+}
+
+#[cold]
+fn refused(body: &str, ambiguity: Ambiguity) -> DecodeError {
+    match ambiguity {
         // serde_json's message says what it expected.
         Ambiguity::NotJson { .. } => match serde_json::from_str::<IgnoredAny>(body) {
             Err(error) => DecodeError::NotJson(error),
             Ok(_) => DecodeError::NotJson(serde_json::Error::custom(ambiguity)),
         },
         ambiguity => DecodeError::NotARequest(serde_json::Error::custom(ambiguity)),
-    })
+    }
 }
 
 /// Reads a body that has passed [`check_body`], or one that was written here.
@@ -114,7 +142,7 @@ where
     V: Deserialize<'a>,
     E: Deserialize<'a>,
 {
-    complete(from_checked_body_or_hash(body)?, DecodeError::NoQuery)
+    from_checked_body_or_hash(body)?.complete(DecodeError::NoQuery)
 }
 
 /// The same of a body whose extensions may say by a hash which document is meant: without a `query` it is
@@ -168,16 +196,19 @@ where
     })
 }
 
-fn complete<V, E>(
-    read: Incomplete<'_, V, E>,
-    without: DecodeError,
-) -> Result<GraphqlRequest<'_, V, E>, DecodeError> {
-    Ok(GraphqlRequest {
-        query: read.query.ok_or(without)?,
-        operation_name: read.operation_name,
-        variables: read.variables,
-        extensions: read.extensions,
-    })
+impl<'a, V, E> Incomplete<'a, V, E> {
+    /// The request, unless it has no document.
+    ///
+    /// # Errors
+    /// `without` for one that has none.
+    pub fn complete(self, without: DecodeError) -> Result<GraphqlRequest<'a, V, E>, DecodeError> {
+        Ok(GraphqlRequest {
+            query: self.query.ok_or(without)?,
+            operation_name: self.operation_name,
+            variables: self.variables,
+            extensions: self.extensions,
+        })
+    }
 }
 
 /// Reads the part of a URL after the question mark.
@@ -194,7 +225,7 @@ where
     E: DeserializeOwned,
 {
     let read = from_parameters_or_hash(parameters)?;
-    complete(read, DecodeError::NoQueryParameter)
+    read.complete(DecodeError::NoQueryParameter)
 }
 
 /// The same of a URL whose extensions may say by a hash which document is meant.

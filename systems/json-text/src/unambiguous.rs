@@ -11,6 +11,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::Range;
 
 use crate::cursor::{Cursor, StringSpan};
 use crate::string::{check_surrogates, unescape};
@@ -73,18 +74,43 @@ pub fn check_unambiguous(json: &str) -> Result<(), Ambiguity> {
 /// # Errors
 /// The first place that can be understood differently.
 pub fn check_unambiguous_part(json: &str, depth: usize) -> Result<(), Ambiguity> {
-    let mut walk = Walk {
-        json,
-        cursor: Cursor::new(0, json.len()),
-    };
+    let mut walk = Walk::new(json);
     walk.skip_space();
     walk.value(depth)?;
+    walk.end()
+}
+
+/// As [`check_unambiguous`], of an object whose members are handed to `take`, so that nobody has to go over
+/// it a second time to find them.
+///
+/// # Errors
+/// The first place that can be understood differently, and where the text is no object.
+pub fn check_members<'a>(json: &'a str, mut take: impl FnMut(Member<'a>)) -> Result<(), Ambiguity> {
+    let mut walk = Walk::new(json);
     walk.skip_space();
-    if walk.cursor.is_at_end() {
-        Ok(())
-    } else {
-        Err(walk.not_json())
+    if walk.peek() != Some(b'{') {
+        return Err(walk.not_json());
     }
+    walk.object(0, Some(&mut take))?;
+    walk.end()
+}
+
+/// A member of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member<'a> {
+    /// Its key, without escapes.
+    pub key: Cow<'a, str>,
+    /// Its value.
+    pub value: MemberValue,
+}
+
+/// Where the value of a member stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemberValue {
+    /// A string, all of which is checked.
+    String(StringSpan),
+    /// Something else. The strings in it are checked as far as [`check_unambiguous`] does.
+    Other(Range<usize>),
 }
 
 struct Walk<'a> {
@@ -92,7 +118,23 @@ struct Walk<'a> {
     cursor: Cursor,
 }
 
+type Take<'t, 'a> = &'t mut dyn FnMut(Member<'a>);
+
 impl<'a> Walk<'a> {
+    fn new(json: &'a str) -> Self {
+        let cursor = Cursor::new(0, json.len());
+        Self { json, cursor }
+    }
+
+    fn end(&mut self) -> Result<(), Ambiguity> {
+        self.skip_space();
+        if self.cursor.is_at_end() {
+            Ok(())
+        } else {
+            Err(self.not_json())
+        }
+    }
+
     fn peek(&self) -> Option<u8> {
         self.cursor.peek(self.json.as_bytes())
     }
@@ -110,7 +152,7 @@ impl<'a> Walk<'a> {
     fn value(&mut self, depth: usize) -> Result<(), Ambiguity> {
         match self.peek() {
             Some(b'"') => self.text(),
-            Some(b'{') => self.object(depth),
+            Some(b'{') => self.object(depth, None),
             Some(b'[') => self.list(depth),
             Some(b'-' | b'0'..=b'9') => self.number(),
             Some(b't') => self.word(b"true"),
@@ -218,7 +260,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<(), Ambiguity> {
+    fn object(&mut self, depth: usize, mut take: Option<Take<'_, 'a>>) -> Result<(), Ambiguity> {
         let depth = self.open(depth)?;
         if self.peek() == Some(b'}') {
             self.cursor.at += 1;
@@ -228,7 +270,7 @@ impl<'a> Walk<'a> {
         loop {
             let at = self.cursor.at;
             let key = self.key()?;
-            if let Some(key) = keys.add(key) {
+            if let Some(key) = keys.add(key.clone()) {
                 return Err(given_twice(&key, at));
             }
             self.skip_space();
@@ -237,11 +279,28 @@ impl<'a> Walk<'a> {
             }
             self.cursor.at += 1;
             self.skip_space();
-            self.value(depth)?;
+            match &mut take {
+                None => self.value(depth)?,
+                Some(take) => {
+                    let value = self.member_value(depth)?;
+                    take(Member { key, value });
+                }
+            }
             if !self.goes_on(b'}')? {
                 return Ok(());
             }
         }
+    }
+
+    fn member_value(&mut self, depth: usize) -> Result<MemberValue, Ambiguity> {
+        if self.peek() == Some(b'"') {
+            return self.string().map(MemberValue::String);
+        }
+        let start = self.cursor.at;
+        self.value(depth)?;
+        // It ends behind the white space that follows a bracket.
+        let length = self.json[start..self.cursor.at].trim_ascii_end().len();
+        Ok(MemberValue::Other(start..start + length))
     }
 
     fn key(&mut self) -> Result<Cow<'a, str>, Ambiguity> {

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use serde_json::Value;
 
 use super::*;
 
@@ -203,5 +204,70 @@ proptest! {
         let _ = from_body::<Variables, DiscardedObject>(&bytes);
         let _ = raw(&bytes);
         let _ = from_parameters::<Variables, DiscardedObject>(&text);
+    }
+}
+
+/// What a reader makes of a body, to be compared.
+fn shown(read: &Incomplete<'_, Value, Value>) -> String {
+    format!("{read:?}")
+}
+
+#[test]
+fn what_the_check_has_found_is_what_serde_reads() {
+    for (body, is_found) in [
+        (r#"{"query":"{ a }"}"#, true),
+        (
+            " {\n \"query\" : \"{\\n a }\", \"variables\":{\"b\":[1]}, \"operationName\": null} ",
+            true,
+        ),
+        (r#"{"extensions":{"persistedQuery":{"version":1}}}"#, true),
+        (r#"{"query":"{ a }","x":"y"}"#, false),
+        (r#"{"qu\u0065ry":"{ a }"}"#, true),
+        ("{}", true),
+    ] {
+        let entries = check_entries(body.as_bytes()).unwrap();
+        let found: Option<Incomplete<'_, Value, Value>> = entries.find(body.as_bytes());
+        assert_eq!(found.is_some(), is_found, "{body}");
+        let read = entries.read(body.as_bytes()).unwrap();
+        let theirs = from_checked_body_or_hash(body.as_bytes()).unwrap();
+        assert_eq!(shown(&read), shown(&theirs), "{body}");
+    }
+    for body in [
+        r#"{"query":1}"#,
+        r#"{"query":"{ a }","x":["\q"]}"#,
+        r#"{"variables":"{}"}"#,
+        r#"{"variables":{"a":"\q"}}"#,
+        r#"[{"query":"{ a }"}]"#,
+    ] {
+        let entries = check_entries(body.as_bytes()).unwrap();
+        let ours = entries.read::<Value, DiscardedObject>(body.as_bytes());
+        let theirs = from_checked_body_or_hash::<Value, DiscardedObject>(body.as_bytes());
+        let told = |read: Result<Incomplete<'_, Value, DiscardedObject>, DecodeError>| {
+            format!("{:?}", read.map_err(|error| error.to_string()))
+        };
+        assert_eq!(told(ours), told(theirs), "{body}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_passes_the_check_is_read_alike(
+        members in proptest::collection::vec(
+            (
+                "query|operationName|variables|extensions|x|qu\\\\u0065ry",
+                "null|1|\"[a\\\\n\u{1}é]{0,3}\"|\\{\\}|\\{\"a\":\"[b\\\\q\u{1}]{0,2}\"\\}|\\[\\]|x",
+            ),
+            0..5,
+        ),
+    ) {
+        let members: Vec<String> =
+            members.iter().map(|(key, value)| format!("\"{key}\": {value}")).collect();
+        let body = format!("{{{}}}", members.join(", "));
+        // Of two mistakes either may be told: the check that finds entries looks at more of their strings.
+        let theirs = check_body(body.as_bytes())
+            .and_then(|()| from_checked_body_or_hash(body.as_bytes()));
+        let ours = check_entries(body.as_bytes()).and_then(|it| it.read(body.as_bytes()));
+        let told = |read: Incomplete<'_, Value, Value>| shown(&read);
+        prop_assert_eq!(ours.ok().map(told), theirs.ok().map(told), "{}", body);
     }
 }

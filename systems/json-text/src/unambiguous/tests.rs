@@ -204,3 +204,32 @@ proptest! {
         prop_assert_eq!(check_unambiguous(&text), Ok(()));
     }
 }
+
+#[test]
+fn members_are_told_with_their_places() {
+    let json = r#" {"a": "x\n", "\u0062":[1, {"c":2}] , "d":null} "#;
+    let mut told = Vec::new();
+    let checked = check_members(json, |Member { key, value }| {
+        let (text, is_escaped) = match value {
+            MemberValue::String(span) => (&json[span.start..span.end], span.is_escaped),
+            MemberValue::Other(range) => (&json[range], false),
+        };
+        told.push((key.into_owned(), text, is_escaped));
+    });
+    assert_eq!(checked, Ok(()));
+    let told: Vec<_> = told
+        .iter()
+        .map(|(key, text, is_escaped)| (&**key, *text, *is_escaped))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("a", r"x\n", true),
+            ("b", r#"[1, {"c":2}]"#, false),
+            ("d", "null", false)
+        ]
+    );
+    for json in [r#"{"a":1,"a":2}"#, "[]", "{} {}", "", "{\"a\":\"\n\"}"] {
+        assert!(check_members(json, drop).is_err(), "{json}");
+    }
+}

@@ -1,0 +1,105 @@
+//! Where the entries of a request stand in its body, as the check of the body has found them.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use json_text::{Member, MemberValue, StringSpan};
+use serde::Deserialize;
+
+use super::{DecodeError, Incomplete, from_checked_body_or_hash};
+
+/// Where the entries of one body stand.
+///
+/// A body is read when it is checked and when it is carried out. What the first pass has found saves the
+/// second one most of its work, and the code of another reader.
+#[derive(Clone, Debug, Default)]
+pub struct Entries {
+    query: Option<StringSpan>,
+    operation_name: Option<StringSpan>,
+    variables: Option<Range<usize>>,
+    extensions: Option<Range<usize>>,
+    /// Something is written in a way that is left to serde: it is wrong, or rare.
+    is_unusual: bool,
+}
+
+impl Entries {
+    /// Of a body that is left to serde.
+    pub(super) fn unusual() -> Self {
+        Self {
+            is_unusual: true,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn add(&mut self, body: &str, Member { key, value }: Member<'_>) {
+        let is_null = |range: &Range<usize>| &body[range.clone()] == "null";
+        match (&*key, value) {
+            ("query", MemberValue::String(span)) => self.query = Some(span),
+            ("operationName", MemberValue::String(span)) => self.operation_name = Some(span),
+            ("query" | "operationName" | "variables" | "extensions", MemberValue::Other(range))
+                if is_null(&range) => {}
+            ("variables", MemberValue::Other(range)) => self.variables = Some(range),
+            ("extensions", MemberValue::Other(range)) => self.extensions = Some(range),
+            // What it holds is to be checked to its end, or it has the wrong type.
+            _ => self.is_unusual = true,
+        }
+    }
+
+    /// Reads the body that was checked.
+    ///
+    /// # Errors
+    /// When it is not a JSON object, or an entry has the wrong type.
+    pub fn read<'a, V, E>(&self, body: &'a [u8]) -> Result<Incomplete<'a, V, E>, DecodeError>
+    where
+        V: Deserialize<'a>,
+        E: Deserialize<'a>,
+    {
+        // serde knows what is wrong with what is not found here.
+        match self.find(body) {
+            Some(found) => Ok(found),
+            None => from_checked_body_or_hash(body),
+        }
+    }
+
+    pub(super) fn find<'a, V, E>(&self, body: &'a [u8]) -> Option<Incomplete<'a, V, E>>
+    where
+        V: Deserialize<'a>,
+        E: Deserialize<'a>,
+    {
+        if self.is_unusual {
+            return None;
+        }
+        // An entry that is there and cannot be read ends it: `?` within, and not `and_then`.
+        Some(Incomplete {
+            query: match &self.query {
+                Some(span) => Some(text(body, span)?),
+                None => None,
+            },
+            operation_name: match &self.operation_name {
+                Some(span) => Some(text(body, span)?),
+                None => None,
+            },
+            variables: match &self.variables {
+                Some(range) => Some(object(body, range)?),
+                None => None,
+            },
+            extensions: match &self.extensions {
+                Some(range) => Some(object(body, range)?),
+                None => None,
+            },
+        })
+    }
+}
+
+fn text<'a>(body: &'a [u8], span: &StringSpan) -> Option<Cow<'a, str>> {
+    let inside = std::str::from_utf8(body.get(span.start..span.end)?).ok()?;
+    if span.is_escaped {
+        Some(Cow::Owned(json_text::unescape(inside).ok()?))
+    } else {
+        Some(Cow::Borrowed(inside))
+    }
+}
+
+fn object<'a, T: Deserialize<'a>>(body: &'a [u8], range: &Range<usize>) -> Option<T> {
+    serde_json::from_slice(body.get(range.clone())?).ok()
+}
