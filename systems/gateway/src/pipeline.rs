@@ -4,6 +4,7 @@
 //! them breaks with still passes the response stages of those around it. A service that is not
 //! configured is `None` and costs one comparison.
 
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -108,7 +109,11 @@ pub(crate) async fn serve(
     let body = std::mem::take(&mut request.body);
     let batching = &serving.generation.config.batching;
     let mut reply = match batch::operations(batching, &exchange.client, &body) {
-        None => answer(serving, &mut exchange, body, summary).await,
+        None => {
+            // Where it is: what is awaited as it comes may be moved before, twice five kilobytes.
+            let work = pin!(answer(serving, &mut exchange, body, summary));
+            work.await
+        }
         Some(operations) => {
             let operations = (operations, &mut *summary);
             Box::pin(batch::answer(serving, &exchange, operations)).await
