@@ -24,7 +24,7 @@ use crate::retry::Budget;
 use crate::script::{Compiled, ScriptError, Source};
 use crate::service::{Environment, Service, Shared};
 use crate::subgraph::{Subgraph, SubgraphCall, SubgraphOutcome};
-use crate::token::{KeyStore, TokenError, TokenKeys, Tokens};
+use crate::token::{KeySets, KeyStore, TokenError, TokenKeys, Tokens};
 
 /// Why extensions cannot be built from a configuration.
 #[derive(Debug, thiserror::Error)]
@@ -60,8 +60,8 @@ pub struct Extensions {
     source: Option<Source>,
     environment: Environment,
     files: Vec<PathBuf>,
-    keys: Arc<KeyStore>,
-    /// Key sets at URLs. Held here, so that a reload finds them in `keys`.
+    key_sets: KeySets,
+    /// Key sets at URLs. Held here, so that a reload finds them in the store.
     token_keys: Vec<(Arc<TokenKeys>, Duration)>,
 }
 
@@ -103,7 +103,7 @@ impl Extensions {
             }
         }
         let mut files = Vec::new();
-        let mut token_keys = Vec::new();
+        let mut key_sets = KeySets::default();
         let source = config.rhai.as_ref().and_then(|rhai| {
             files.push(rhai.scripts.clone());
             Source::read(&rhai.scripts, &rhai.main)
@@ -112,8 +112,8 @@ impl Extensions {
         });
         if let Some(jwt) = &config.authentication.router.jwt {
             files.extend(Tokens::files(jwt));
-            match Tokens::new(jwt, &config.telemetry.apollo, keys) {
-                Ok(tokens) => token_keys = tokens.remote(),
+            match KeySets::read(jwt, keys) {
+                Ok(sets) => key_sets = sets,
                 Err(error) => errors.push(error.into()),
             }
         }
@@ -136,8 +136,8 @@ impl Extensions {
             source,
             environment,
             files,
-            keys: Arc::clone(keys),
-            token_keys,
+            token_keys: key_sets.remote(),
+            key_sets,
         };
         // Compiled once for its errors; the result is not shared, because workers compile their
         // own.
@@ -232,10 +232,12 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn worker(self) -> Worker {
         let config = &self.extensions.config;
-        let tokens = config.authentication.router.jwt.as_ref().map(|jwt| {
-            Tokens::new(jwt, &config.telemetry.apollo, &self.extensions.keys)
-                .expect("the same keys were read when the extensions were built")
-        });
+        let tokens = config
+            .authentication
+            .router
+            .jwt
+            .as_ref()
+            .map(|jwt| Tokens::new(jwt, &config.telemetry.apollo, &self.extensions.key_sets));
         let subgraphs = self.extensions.subgraphs.iter().enumerate();
         let subgraphs = subgraphs
             .map(|(index, (name, endpoint))| self.subgraph(index, name, endpoint))

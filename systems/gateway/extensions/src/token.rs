@@ -141,19 +141,65 @@ impl<'a> Parts<'a> {
     }
 }
 
-impl Tokens {
+/// The key sets of a configuration, in its order. Read once for all workers: a file may be gone, or be
+/// another one, a moment later.
+#[derive(Default)]
+pub(crate) struct KeySets(Vec<(Jwks, Initial)>);
+
+/// What a worker begins with.
+struct Initial {
+    /// Where the keys come from; `None` for a file.
+    remote: Option<Arc<TokenKeys>>,
+    /// Those of a file; those at a URL come later.
+    keys: Arc<[Key]>,
+}
+
+impl KeySets {
     /// Reads key sets that are files; those at URLs come from `store`.
-    pub(crate) fn new(
-        jwt: &Jwt,
-        names: &ClientNames,
-        store: &KeyStore,
-    ) -> Result<Self, TokenError> {
-        let sets = jwt.jwks.iter().map(|config| KeySet::new(config, store));
-        Ok(Self {
+    pub(crate) fn read(jwt: &Jwt, store: &KeyStore) -> Result<Self, TokenError> {
+        let sets = jwt.jwks.iter().map(|config| {
+            let keys = match &*config.url {
+                KeySource::File(path) => {
+                    let text = std::fs::read(path).map_err(|source| TokenError::Read {
+                        path: path.clone(),
+                        source,
+                    })?;
+                    keys::read(&text, &path.display().to_string())?
+                }
+                KeySource::Url(_) => Vec::new(),
+            };
+            let initial = Initial {
+                remote: store.get(config)?,
+                keys: keys.into(),
+            };
+            Ok((config.clone(), initial))
+        });
+        sets.collect::<Result<_, TokenError>>().map(Self)
+    }
+
+    /// The key sets at URLs, with the time between two readings.
+    pub(crate) fn remote(&self) -> Vec<(Arc<TokenKeys>, Duration)> {
+        let sets = self.0.iter().filter_map(|(config, initial)| {
+            let remote = initial.remote.as_ref()?;
+            Some((Arc::clone(remote), *config.poll_interval))
+        });
+        sets.collect()
+    }
+}
+
+impl Tokens {
+    pub(crate) fn new(jwt: &Jwt, names: &ClientNames, sets: &KeySets) -> Self {
+        let set = |(config, initial): &(Jwks, Initial)| KeySet {
+            config: config.clone(),
+            remote: initial.remote.clone(),
+            keys: RefCell::new(Arc::clone(&initial.keys)),
+            version: Cell::new(0),
+        };
+        Self {
             jwt: jwt.clone(),
             names: names.clone(),
-            sets: sets.collect::<Result<_, _>>()?,
-        })
+            sets: sets.0.iter().map(set).collect(),
+        }
     }
 
     /// The files among the key sets.
@@ -163,15 +209,6 @@ impl Tokens {
             KeySource::Url(_) => None,
         });
         paths.collect()
-    }
-
-    /// The key sets at URLs, with the time between two readings.
-    pub(crate) fn remote(&self) -> Vec<(Arc<TokenKeys>, Duration)> {
-        let sets = self.sets.iter().filter_map(|set| {
-            let remote = set.remote.as_ref()?;
-            Some((Arc::clone(remote), *set.config.poll_interval))
-        });
-        sets.collect()
     }
 
     /// Checks the token of a request and notes its claims.
@@ -393,25 +430,6 @@ fn now_seconds() -> f64 {
 }
 
 impl KeySet {
-    fn new(config: &Jwks, store: &KeyStore) -> Result<Self, TokenError> {
-        let keys = match &*config.url {
-            KeySource::File(path) => {
-                let text = std::fs::read(path).map_err(|source| TokenError::Read {
-                    path: path.clone(),
-                    source,
-                })?;
-                keys::read(&text, &path.display().to_string())?
-            }
-            KeySource::Url(_) => Vec::new(),
-        };
-        Ok(Self {
-            config: config.clone(),
-            remote: store.get(config)?,
-            keys: RefCell::new(keys.into()),
-            version: Cell::new(0),
-        })
-    }
-
     /// Takes over keys that came since this worker last looked.
     fn look(&self) {
         let Some(remote) = &self.remote else {

@@ -3,8 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use gateway_extensions::{
-    CLIENT_NAME, CLIENT_VERSION, Exchange, JWT_CLAIMS, Request, Step, Worker,
+    CLIENT_NAME, CLIENT_VERSION, Exchange, JWT_CLAIMS, NoObserver, Request, Step, Worker,
 };
+use gateway_upstream::{Client, ClientSettings};
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair};
 use ring::{hmac, rand};
@@ -292,6 +293,26 @@ fn what_happens_without_a_token_is_configured() {
         let (found, _) = run(refused(&guard.worker, header));
         assert_eq!(found, status, "{more} {header:?}");
     }
+}
+
+/// A file of keys may be replaced at any moment, also while the workers are made.
+#[test]
+fn workers_have_the_keys_that_were_read_when_the_extensions_were_built() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("keys.json");
+    std::fs::write(&file, secret_set()).unwrap();
+    let yaml = format!(
+        r#"{{"authentication": {{"router": {{"jwt": {{"header_name": "authentication",
+            "jwks": [{{"url": "file://{}"}}], "allow_tokens_without_expiry": true}}}}}}}}"#,
+        file.display()
+    );
+    let extensions = extensions(&yaml, "http://localhost:1").unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let client = Client::new(ClientSettings::default());
+    let worker = extensions.worker(client, std::rc::Rc::new(NoObserver));
+    let good = format!("Bearer {}", token(&json!({})));
+    let (found, _) = run(refused(&worker, Some(&good)));
+    assert_eq!(found, None);
 }
 
 #[test]
