@@ -38,6 +38,9 @@ case "$task" in
       # It has keys of its own, and a variable for their place.
       config=beyond/hive/$(basename "$3")
       export ROUTER_CONFIG_FILE_PATH="$config" HIVE_CONFIG_FILE_PATH="$config"
+      # It looks for a relative path beside its configuration.
+      SUPERGRAPH_FILE_PATH=$(realpath "$SUPERGRAPH_FILE_PATH")
+      export SUPERGRAPH_FILE_PATH
       exec "$program"
     fi
     exec "$program" --config "$3" ;;
