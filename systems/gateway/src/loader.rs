@@ -59,7 +59,7 @@ impl Loader {
         self.remotes.ask_all(&self.client, &config).await;
         let generation = self.build(&config)?;
         let keys = generation.extensions.token_keys();
-        token_keys::prefetch(&self.client, keys, WAIT_MAX).await;
+        token_keys::prefetch(&self.client, &keys, WAIT_MAX).await;
         if let Some(answers) = generation.extensions.answers()
             && !answers.required(WAIT_MAX).await
         {

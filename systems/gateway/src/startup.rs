@@ -166,7 +166,7 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         exported: Arc::clone(&loader.exported),
     });
     common.health.missing(loader.missing(&generation));
-    let keys = generation.extensions.token_keys().to_vec();
+    let keys = generation.extensions.token_keys();
     common.health.keys(keys.clone());
     let (mailboxes, threads) = start_workers(count, &generation, &common)?;
     let exporting = Exporting::start(&generation, &common).map_err(GenerationError::Export)?;
@@ -379,7 +379,7 @@ impl Supervisor {
                 // Again, because another configuration may name other files.
                 self.look = FileStates::at(&self.paths);
                 self.config = Arc::clone(&generation.config);
-                self.keys = generation.extensions.token_keys().to_vec();
+                self.keys = generation.extensions.token_keys();
                 self.hand_out(&generation);
                 self.ask_in_background();
                 log::info!("reloaded: {reason}");

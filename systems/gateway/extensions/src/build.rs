@@ -60,9 +60,8 @@ pub struct Extensions {
     source: Option<Source>,
     environment: Environment,
     files: Vec<PathBuf>,
+    /// Those at URLs are held here, so that a reload finds them in the store.
     key_sets: KeySets,
-    /// Key sets at URLs. Held here, so that a reload finds them in the store.
-    token_keys: Vec<(Arc<TokenKeys>, Duration)>,
 }
 
 impl Extensions {
@@ -136,7 +135,6 @@ impl Extensions {
             source,
             environment,
             files,
-            token_keys: key_sets.remote(),
             key_sets,
         };
         // Compiled once for its errors; the result is not shared, because workers compile their
@@ -171,8 +169,8 @@ impl Extensions {
 
     /// The key sets at URLs, with the time between two readings. The program that runs the workers polls
     /// them.
-    pub fn token_keys(&self) -> &[(Arc<TokenKeys>, Duration)] {
-        &self.token_keys
+    pub fn token_keys(&self) -> Vec<(Arc<TokenKeys>, Duration)> {
+        self.key_sets.remote()
     }
 
     /// What one worker thread runs. Scripts are compiled here once more, so that

@@ -119,7 +119,7 @@ fn while_no_keys_are_known_it_is_not_the_clients_fault() {
         }
         // The first failure speaks for those that come right after it.
         assert_eq!(keys.seen().len(), 1);
-        let (set, _) = &extensions.token_keys()[0];
+        let (set, _) = &extensions.token_keys().remove(0);
         assert!(set.missing().unwrap().contains("500"));
     });
 }

@@ -324,7 +324,7 @@ fn why_a_token_is_refused_may_be_kept_from_the_client() {
         request.headers.append("authentication", value);
         let router = guard.worker.router.as_ref().unwrap();
         let Step::Break(response) = run(router.request(&exchange(&[]), &mut request)) else {
-            panic!("a token that is none was accepted")
+            panic!("a text that is no token was accepted")
         };
         let body = String::from_utf8(response.body.to_vec()).unwrap();
         assert!(body.contains("AUTH_ERROR"), "{body}");
