@@ -26,6 +26,6 @@ pub use media::Media;
 pub use refusal::Refusal;
 pub use request::{
     DecodeError, DiscardedObject, Entries, GraphqlRequest, Incomplete, RawObject, RawObjectBuf,
-    check_body, check_entries, from_body, from_checked_body, from_checked_body_or_hash,
-    from_parameters, from_parameters_or_hash, to_json,
+    check_body, check_entries, from_body, from_checked_body_or_hash, from_parameters,
+    from_parameters_or_hash, to_json,
 };

@@ -86,11 +86,11 @@ where
     E: Deserialize<'a>,
 {
     check_body(body)?;
-    from_checked_body(body)
+    from_checked_body_or_hash(body)?.complete(DecodeError::NoQuery)
 }
 
-/// Refuses a body that two readers could understand differently, before [`from_checked_body`], which
-/// finds what is left that is not JSON.
+/// Refuses a body that two readers could understand differently, before [`from_checked_body_or_hash`],
+/// which finds what is left that is not JSON.
 ///
 /// # Errors
 /// [`DecodeError::NotJson`], or [`DecodeError::NotARequest`] with the reason.
@@ -133,20 +133,8 @@ fn refused(body: &str, ambiguity: Ambiguity) -> DecodeError {
     }
 }
 
-/// Reads a body that has passed [`check_body`], or one that was written here.
-///
-/// # Errors
-/// When it is not a JSON object with a `query`, or an entry has the wrong type.
-pub fn from_checked_body<'a, V, E>(body: &'a [u8]) -> Result<GraphqlRequest<'a, V, E>, DecodeError>
-where
-    V: Deserialize<'a>,
-    E: Deserialize<'a>,
-{
-    from_checked_body_or_hash(body)?.complete(DecodeError::NoQuery)
-}
-
-/// The same of a body whose extensions may say by a hash which document is meant: without a `query` it is
-/// `None`.
+/// Reads a body that has passed [`check_body`], or one that was written here. Its extensions may say by a
+/// hash which document is meant, so without a `query` it is `None`.
 ///
 /// # Errors
 /// When it is not a JSON object, or an entry has the wrong type.

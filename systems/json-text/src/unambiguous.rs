@@ -80,8 +80,8 @@ pub fn check_unambiguous_part(json: &str, depth: usize) -> Result<(), Ambiguity>
     walk.end()
 }
 
-/// As [`check_unambiguous`], of an object whose members are handed to `take`, so that nobody has to go over
-/// it a second time to find them.
+/// As [`check_unambiguous`], of an object whose members are handed to `take`, so that no second pass is
+/// needed to find them.
 ///
 /// # Errors
 /// The first place that can be understood differently, and where the text is no object.

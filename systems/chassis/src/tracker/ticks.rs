@@ -25,7 +25,7 @@ pub(super) struct Ticks {
 enum Moment {
     /// No connection has its turn, and time passes.
     Between,
-    /// A connection has its turn, and nobody has asked yet.
+    /// A connection has its turn, in which the clock has not been read yet.
     Turn,
     Known(u32),
 }

@@ -69,25 +69,20 @@ impl Entries {
         if self.is_unusual {
             return None;
         }
-        // An entry that is there and cannot be read ends it: `?` within, and not `and_then`.
         Some(Incomplete {
-            query: match &self.query {
-                Some(span) => Some(text(body, span)?),
-                None => None,
-            },
-            operation_name: match &self.operation_name {
-                Some(span) => Some(text(body, span)?),
-                None => None,
-            },
-            variables: match &self.variables {
-                Some(range) => Some(object(body, range)?),
-                None => None,
-            },
-            extensions: match &self.extensions {
-                Some(range) => Some(object(body, range)?),
-                None => None,
-            },
+            query: entry(&self.query, |span| text(body, span))?,
+            operation_name: entry(&self.operation_name, |span| text(body, span))?,
+            variables: entry(&self.variables, |range| object(body, range))?,
+            extensions: entry(&self.extensions, |range| object(body, range))?,
         })
+    }
+}
+
+/// An entry that may be missing; none where it is there and cannot be read.
+fn entry<P, T>(place: &Option<P>, read: impl FnOnce(&P) -> Option<T>) -> Option<Option<T>> {
+    match place {
+        Some(place) => read(place).map(Some),
+        None => Some(None),
     }
 }
 
