@@ -153,6 +153,20 @@ pub enum BuildError {
         /// The end of its log.
         last_lines: Vec<String>,
     },
+    /// It did not end in its time, and was ended.
+    #[error("`{command}` ({name}) did not end within {within:?}; its log is `{}`{}", log.display(), quoted(last_lines))]
+    TimedOut {
+        /// The build step.
+        name: String,
+        /// The command as a person would type it.
+        command: String,
+        /// The time it had.
+        within: Duration,
+        /// Its log.
+        log: PathBuf,
+        /// The end of its log.
+        last_lines: Vec<String>,
+    },
     /// The caller's stop flag was raised.
     #[error("building `{name}` was interrupted")]
     Interrupted {

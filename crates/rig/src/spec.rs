@@ -1,6 +1,7 @@
 //! What a caller asks for: a system to run, a build step to carry out.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -76,4 +77,6 @@ pub struct BuildSpec {
     pub env: Vec<(String, String)>,
     /// Standard output and standard error are appended here.
     pub log: PathBuf,
+    /// How long it may take; `None` for as long as it wants, until the caller stops it.
+    pub within: Option<Duration>,
 }

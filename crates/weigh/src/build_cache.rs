@@ -19,6 +19,9 @@ use crate::systems::{Invalid, invalid_spawn, last_words, render_all};
 /// The exit code with which shells say that a command is not there.
 const NOT_THERE: i32 = 127;
 
+/// What a version command may take: runtimes start in seconds, also on a busy machine.
+const VERSION_WITHIN: Duration = Duration::from_secs(60);
+
 /// Programs a variant needs and this machine lacks.
 pub(crate) fn missing_program(setups: &[Setup]) -> Option<Invalid> {
     let path = search_path();
@@ -45,7 +48,7 @@ pub(crate) fn missing_program(setups: &[Setup]) -> Option<Invalid> {
 pub(crate) struct BuildCache {
     /// What a build came to: how long it took, or why it failed.
     built: BTreeMap<Vec<String>, Result<Duration, Invalid>>,
-    versions: BTreeMap<Vec<String>, Option<String>>,
+    versions: BTreeMap<Vec<String>, Result<Option<String>, Invalid>>,
     /// What became of an image: its digest, or why it is not there.
     images: BTreeMap<String, Result<String, Invalid>>,
 }
@@ -149,18 +152,28 @@ impl BuildCache {
 
     /// The first line that the version command prints; none without such a command, or when it
     /// fails: a version that is not known is not made up.
+    ///
+    /// # Errors
+    ///
+    /// When the command does not end: one that serves instead of telling its version would hold
+    /// up the lab for ever.
     pub(crate) fn version(
         &mut self,
         rig: &mut Rig,
         setup: &Setup,
         logs: &Path,
         stop: &Stop,
-    ) -> Option<String> {
+    ) -> Result<Option<String>, Invalid> {
         if let Some(container) = setup.container() {
-            return self.images.get(&containers::key(container))?.clone().ok();
+            let image = self.images.get(&containers::key(container));
+            return Ok(image.and_then(|image| image.clone().ok()));
         }
-        let command = setup.version.as_ref()?;
-        let mut spec = step(setup, command, logs, "version").ok()?;
+        let Some(command) = &setup.version else {
+            return Ok(None);
+        };
+        let Ok(mut spec) = step(setup, command, logs, "version") else {
+            return Ok(None);
+        };
         let key = key_of(&spec);
         // Asked once: a version command may take seconds, and the build does not change during a
         // run.
@@ -169,16 +182,22 @@ impl BuildCache {
         }
         // A file of its own: its first line is the answer.
         spec.log = logs.join(format!("version-{}.log", self.versions.len()));
-        let version = rig
-            .build(&spec, stop.flag())
-            .ok()
-            .and_then(|()| fs::read_to_string(&spec.log).ok())
-            .and_then(|text| text.lines().next().map(|line| line.trim().to_owned()))
-            // An empty line would be shown as a version that is known.
-            .filter(|line| !line.is_empty());
+        spec.within = Some(VERSION_WITHIN);
+        let version = match rig.build(&spec, stop.flag()) {
+            Ok(()) => Ok(first_line(&spec.log)),
+            Err(error @ BuildError::TimedOut { .. }) => Err(invalid_build(error)),
+            Err(_) => Ok(None),
+        };
         self.versions.insert(key, version.clone());
         version
     }
+}
+
+/// The first line of a file; none where it is empty, as it would be shown as a version that is known.
+fn first_line(file: &Path) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().next()?.trim();
+    (!line.is_empty()).then(|| line.to_owned())
 }
 
 fn step(setup: &Setup, command: &[Text], logs: &Path, what: &str) -> Result<BuildSpec, Invalid> {
@@ -204,6 +223,7 @@ fn step(setup: &Setup, command: &[Text], logs: &Path, what: &str) -> Result<Buil
         folder: setup.folder.clone(),
         env,
         log: logs.join(format!("{what}-{}.log", setup.system)),
+        within: None,
     })
 }
 
@@ -228,6 +248,20 @@ fn invalid_build(error: BuildError) -> Invalid {
     match error {
         BuildError::Spawn(error) => invalid_spawn(&error),
         BuildError::Interrupted { .. } => Invalid::interrupted(),
+        BuildError::TimedOut {
+            name,
+            command,
+            within,
+            log,
+            last_lines,
+        } => Invalid::new(
+            InvalidKind::BuildFailed,
+            format!(
+                "`{command}` (the `version` of `{name}`) did not end within {} s{}\n  it must print the version and end; leave `version` out where a system has no such command",
+                within.as_secs(),
+                last_words(&last_lines, &log)
+            ),
+        ),
         BuildError::Failed {
             status: Status::Code(NOT_THERE),
             last_lines,

@@ -173,6 +173,7 @@ impl Projects {
             // The engine that starts them, which compose alone might not find.
             env: vec![("DOCKER_HOST".to_owned(), engine.host().to_string())],
             log: logs.join(format!("build-{system}.log")),
+            within: None,
         };
         Ok(Some((spec, vec![build.to_string()])))
     }

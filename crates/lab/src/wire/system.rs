@@ -106,7 +106,7 @@ pub(crate) struct SystemFile {
     /// become rows that say so.
     #[serde(default)]
     pub(crate) needs: OneOrMany<Written<Title>>,
-    /// A command whose first line of output is recorded as its version.
+    /// A command whose first line of output is recorded as its version. It has 60 s to end.
     pub(crate) version: Option<At<Written<Command>>>,
     /// How many instances of it run, 1 to 64, or a template that says so. Each has a port of its own,
     /// and before them stands a balancer, HAProxy, at the address that the load and other systems

@@ -266,8 +266,11 @@ pub(crate) fn system_facts(system: &SystemRecord) -> String {
     facts.join(", ")
 }
 
-/// Whether a limit was asked for that is not in force as asked.
+/// Whether a limit was asked for that is not in force as asked; not of a system that never started.
 pub(crate) fn is_limit_unmet(system: &SystemRecord) -> bool {
+    if was_not_started(system) {
+        return false;
+    }
     let asked = &system.limits_asked;
     let enforced = system.limits_enforced.unwrap_or_default();
     // The kernel rounds memory to pages and processor time to microseconds of a period.
@@ -282,12 +285,20 @@ pub(crate) fn is_limit_unmet(system: &SystemRecord) -> bool {
         || differs(bytes(asked.memory_bytes), bytes(enforced.memory_bytes))
 }
 
+/// Whether nothing is known of its limits, as of one that the run ended before.
+fn was_not_started(system: &SystemRecord) -> bool {
+    system.limits_enforced.is_none() && system.limits_by.is_none()
+}
+
 /// `limited to 0.25 CPU (cgroup v2)`, `LIMITS NOT ENFORCED: 0.25 CPU (reason)`, `no limit`.
 pub(crate) fn limits_in_force(system: &SystemRecord) -> String {
     if system.limits_asked == LimitsText::default() {
         return "no limit".to_owned();
     }
     let asked = limits(&system.limits_asked);
+    if was_not_started(system) {
+        return format!("a limit of {asked}, and not started");
+    }
     let by = system.limits_by.as_deref().unwrap_or("reason unknown");
     match &system.limits_enforced {
         Some(_) if !is_limit_unmet(system) => format!("limited to {asked} ({by})"),
@@ -317,4 +328,28 @@ fn numbers(cpus: &[usize]) -> String {
         .map(usize::to_string)
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+
+    #[test]
+    fn limits_of_a_system_that_never_started_are_not_called_unmet() {
+        let mut system = Sample::graphql_server().variants[0].systems[0].clone();
+        system.limits_asked.cpus = Some(0.5);
+        assert_eq!(
+            limits_in_force(&system),
+            "a limit of 0.5 CPU, and not started"
+        );
+        assert!(!is_limit_unmet(&system));
+
+        system.limits_by = Some("no control groups".to_owned());
+        assert_eq!(
+            limits_in_force(&system),
+            "LIMITS NOT ENFORCED: 0.5 CPU (no control groups)"
+        );
+        assert!(is_limit_unmet(&system));
+    }
 }

@@ -20,8 +20,8 @@ impl Rig {
     /// running is ended. `stop` ends it early.
     ///
     /// # Errors
-    /// When it cannot be started, ends with anything but exit code 0, or is
-    /// interrupted.
+    /// When it cannot be started, ends with anything but exit code 0, takes longer than its
+    /// `within`, or is interrupted.
     pub fn build(&mut self, step: &BuildSpec, stop: &AtomicBool) -> Result<(), BuildError> {
         let interrupted = || BuildError::Interrupted {
             name: step.name.clone(),
@@ -50,6 +50,17 @@ impl Rig {
             if stop.load(Ordering::Relaxed) {
                 self.stop(system, BUILD_GRACE);
                 return Err(interrupted());
+            }
+            if let Some(within) = step.within.filter(|within| start.elapsed() > *within) {
+                let last_lines = system.last_lines();
+                self.stop(system, BUILD_GRACE);
+                return Err(BuildError::TimedOut {
+                    name: step.name.clone(),
+                    command,
+                    within,
+                    log: step.log.clone(),
+                    last_lines,
+                });
             }
         };
         let last_lines = system.last_lines();

@@ -181,6 +181,7 @@ fn step(scene: &Scene, command: &[&str]) -> BuildSpec {
         folder: scene.path().to_owned(),
         env: vec![("RIG_TEST".to_owned(), "built".to_owned())],
         log: scene.path().join("logs/build.log"),
+        within: None,
     }
 }
 
@@ -213,6 +214,31 @@ fn what_a_build_step_leaves_running_is_ended_with_it() {
     rig.build(&step(&scene, &[FIXTURE, "family-and-exit", folder]), &GO)
         .unwrap();
     assert!(scene.processes_in("marked").is_empty());
+}
+
+#[test]
+fn a_step_that_does_not_end_in_its_time_is_ended_and_its_last_lines_are_told() {
+    let scene = Scene::new();
+    let mut rig = scene.rig();
+    let folder = scene.path().to_str().unwrap();
+    let mut step = step(&scene, &[FIXTURE, "family", folder]);
+    step.within = Some(Duration::from_millis(500));
+    let error = rig.build(&step, &GO).unwrap_err();
+    assert!(
+        matches!(&error, BuildError::TimedOut { within, .. } if *within == Duration::from_millis(500)),
+        "{error}"
+    );
+    assert!(
+        error
+            .to_string()
+            .contains("(server) did not end within 500ms"),
+        "{error}"
+    );
+    assert!(scene.processes_in("marked").is_empty());
+
+    step.command = ["sh", "-c", "sleep 0.01"].map(str::to_owned).to_vec();
+    step.within = Some(Duration::from_secs(60));
+    rig.build(&step, &GO).unwrap();
 }
 
 #[test]

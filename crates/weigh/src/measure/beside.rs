@@ -8,7 +8,7 @@ use model::{InvalidKind, Order};
 use rig::Rig;
 
 use super::Experiment;
-use super::groups::{CoresUsed, Crowd, Group, Groups, Member, has_room, split};
+use super::groups::{CoresUsed, Crowd, Group, Groups, Member, has_room, placed, split};
 use super::placement::Cores;
 use super::round::Round;
 use super::turn::Occasion;
@@ -166,23 +166,22 @@ impl Experiment<'_> {
 
     /// Decides who is up together in all rounds, by what the warm-up of all has shown.
     fn decide_groups(&mut self, up: &[Up]) {
-        let mut members = self.members(up);
+        let members = self.members(up);
         let cores = self.host.before.cpus_allowed as f64;
         let all = self.candidates.compared();
         let mut crowd = split(&members, cores);
         if let Some(placed_on) = self.design.cores() {
-            let is_seen = members.iter().all(|member| member.used.is_some());
-            for member in &mut members {
-                member.used = member.used.take().map(|used| used.on(placed_on));
-            }
-            let placed = split(&members, cores);
+            let placed = placed(&members, placed_on).map(|members| split(&members, cores));
             // The scheduler has all cores to choose from. A placement that needs more groups than that
             // makes a run longer, or impossible.
-            if is_seen && placed.has_room() && placed.groups() <= crowd.groups() {
-                crowd = placed;
-            } else {
-                tracing::debug!("{TOO_NARROW}");
-                self.place_none();
+            match placed {
+                Some(placed) if placed.has_room() && placed.groups() <= crowd.groups() => {
+                    crowd = placed;
+                }
+                _ => {
+                    tracing::debug!("{TOO_NARROW}");
+                    self.place_none();
+                }
             }
         }
         match crowd {

@@ -214,14 +214,21 @@ impl Groups {
 /// Whether all of these together have room on the cores that their systems are placed on; not where one
 /// was not seen.
 pub(super) fn has_room(members: &[Member], placed_on: &Cores, cores: usize) -> bool {
-    let used = members
-        .iter()
-        .map(|member| Some(member.used.as_ref()?.on(placed_on)));
-    let used: Option<Vec<CoresUsed>> = used.collect();
-    used.is_some_and(|used| {
-        let used: Vec<&CoresUsed> = used.iter().collect();
+    placed(members, placed_on).is_some_and(|members| {
+        let used: Vec<&CoresUsed> = members.iter().filter_map(|it| it.used.as_ref()).collect();
         CoresUsed::fill(&used, cores as f64).is_room()
     })
+}
+
+/// The same candidates with their systems placed on these cores; none where one was not seen.
+pub(super) fn placed(members: &[Member], on: &Cores) -> Option<Vec<Member>> {
+    let placed = members.iter().map(|member| {
+        Some(Member {
+            used: Some(member.used.as_ref()?.on(on)),
+            ..member.clone()
+        })
+    });
+    placed.collect()
 }
 
 /// Splits candidates into the fewest groups that do not crowd the machine of so many cores, by first

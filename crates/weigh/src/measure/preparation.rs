@@ -68,7 +68,7 @@ impl Experiment<'_> {
             record.build_ms = took.map(|took| {
                 u64::try_from(took.as_millis()).expect("no build takes 584 million years")
             });
-            record.version = builds.version(&mut self.rig, setup, logs, self.session.stop);
+            record.version = builds.version(&mut self.rig, setup, logs, self.session.stop)?;
         }
         Ok(())
     }
