@@ -38,8 +38,8 @@ const HOTTEST: usize = 10;
 
 pub(super) fn rendered(name: &str, report: &Value, recording: &Value) -> String {
     let summary = &report["summary"];
-    let rows = summary["variants"].as_array();
-    let rows = rows.map_or(&[][..], Vec::as_slice);
+    let rows = summary["variants"].as_array().into_iter().flatten();
+    let rows: Vec<&Value> = rows.filter(|row| is_measured(row)).collect();
     let question = summary["question"].as_str().unwrap_or_default();
     let mut out = format!("## {name}\n\n**{question}**\n\n");
     // A closed loop gets as many answers as it can; an open one's rate is the plan's.
@@ -59,7 +59,7 @@ pub(super) fn rendered(name: &str, report: &Value, recording: &Value) -> String 
         .collect();
     titles.extend(columns.iter().map(|(title, _)| format!("{title} (ms)")));
     out += &head("Type", &titles);
-    for row in rows {
+    for row in &rows {
         let requests = counts.then(|| rate(&row["metrics"][REQUESTS]));
         let times = columns
             .iter()
@@ -215,25 +215,45 @@ fn circumstances(name: &str, report: &Value, recording: &Value) -> String {
     for (system, limits) in limits(recording) {
         let _ = writeln!(out, "- limits of `{system}`, as read back: {limits}");
     }
-    for row in report["summary"]["variants"]
-        .as_array()
-        .into_iter()
-        .flatten()
-    {
-        for check in row["checks"].as_array().into_iter().flatten() {
-            if check["state"] != "ok" {
-                let _ = writeln!(
-                    out,
-                    "- {}, check {} {}: {}",
-                    text(&row["name"]),
-                    text(&check["name"]),
-                    text(&check["state"]),
-                    text(&check["text"])
-                );
+    let rows = report["summary"]["variants"].as_array();
+    out + &remarks(rows.map_or(&[][..], Vec::as_slice))
+}
+
+/// What is to be said of single rows, one line for each sentence: why there is no figure, and checks
+/// that are not in order. Rows side by side often share a sentence.
+fn remarks(rows: &[Value]) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
+    let mut remarks: Vec<(String, Vec<String>)> = Vec::new();
+    for row in rows {
+        let unmeasured = (!is_measured(row)).then(|| format!(": {}", text(&row["verdict_text"])));
+        let checks = row["checks"].as_array().into_iter().flatten();
+        let findings = checks.filter(|check| check["state"] != "ok").map(|check| {
+            let [name, state, finding] = ["name", "state", "text"].map(|key| text(&check[key]));
+            format!(", check {name} {state}: {finding}")
+        });
+        for sentence in unmeasured.into_iter().chain(findings) {
+            let name = format!("`{}`", text(&row["name"]));
+            match remarks.iter_mut().find(|(known, _)| *known == sentence) {
+                Some((_, names)) => names.push(name),
+                None => remarks.push((sentence, vec![name])),
             }
         }
     }
-    out
+    let of = |names: &[String]| match names.len() {
+        2 if rows.len() == 2 => "both".to_owned(),
+        count if count > 2 && count == rows.len() => format!("all {count}"),
+        _ => names.join(", "),
+    };
+    let lines = remarks
+        .iter()
+        .map(|(sentence, names)| format!("- {}{sentence}\n", of(names)));
+    lines.collect()
+}
+
+/// Whether a row has a figure at all; of others the reason stands below the tables.
+fn is_measured(row: &Value) -> bool {
+    let metrics = row["metrics"].as_object();
+    metrics.is_some_and(|metrics| metrics.values().any(|metric| metric["value"].is_number()))
 }
 
 /// The limits of each system; every variant has the same.
@@ -280,6 +300,7 @@ mod tests {
             "value": 900.0,
             "overhead": {"difference": 220.0, "difference_low": 190.0, "difference_high": 251.0},
         });
+        let stolen = json!({"name": "steal", "state": "weak", "text": "stolen"});
         let report = json!({
             "started_at": "2026-11-21T10:00:00Z",
             "environment": {"cpu_model": "C", "cores": 2, "os": "O", "kernel": "K"},
@@ -287,10 +308,11 @@ mod tests {
                 "question": "What does it cost?", "confidence": 0.95, "confidence_each": 0.975,
                 "rounds_measured": 12, "headline": "latency_us_mean",
                 "variants": [
-                    {"name": "baseline", "is_baseline": true, "metrics": {"latency_us_mean": metric(680.0)}, "checks": []},
+                    {"name": "baseline", "is_baseline": true, "metrics": {"latency_us_mean": metric(680.0)}, "checks": [stolen]},
                     {"name": "go", "metrics": {"latency_us_mean": compared}, "verdict_text": "0.22 ms slower",
-                     "checks": [{"name": "lateness", "state": "weak", "text": "late"}]},
-                    {"name": "java", "metrics": {}, "verdict_text": "NOT RUN: `java` is not installed", "checks": []},
+                     "checks": [{"name": "lateness", "state": "weak", "text": "late"}, stolen]},
+                    {"name": "java", "metrics": {}, "verdict_text": "NOT RUN: not installed", "checks": [stolen]},
+                    {"name": "python", "metrics": {}, "verdict_text": "NOT RUN: not installed", "checks": [stolen]},
                 ],
             },
         });
@@ -307,14 +329,18 @@ mod tests {
             "| baseline | – | 0.68 | – | – | – | – | – |\n",
             "each with its 97.50 % interval",
             "| go | +0.220 (+0.190 to +0.251) | – | – | – | – | 0.22 ms slower |\n",
-            "| java | – | – | – | – | – | NOT RUN: `java` is not installed |\n",
+            "- `java`, `python`: NOT RUN: not installed\n",
             "- 12 rounds, recorded 2026-11-21T10:00:00Z by `weigh lab x`: `records/x.json`\n",
             "- limits of `gateway`, as read back: 1 CPU, 1024 MiB (cgroup v1)\n",
-            "- go, check lateness weak: late\n",
+            "- `go`, check lateness weak: late\n",
+            "- all 4, check steal weak: stolen\n",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
-        assert!(!text.contains("planets"), "{text}");
+        assert!(
+            !text.contains("planets") && !text.contains("| java"),
+            "{text}"
+        );
     }
 
     #[test]
