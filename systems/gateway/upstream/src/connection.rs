@@ -7,13 +7,14 @@ use std::task::{Context, Poll, Waker};
 
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::counters::{Open, Traffic};
 use crate::endpoint::{Endpoint, Transport};
 use crate::error::SendError;
+use crate::unix_socket::UnixSocket;
 
 /// An open connection.
 pub(crate) struct Stream {
@@ -23,7 +24,7 @@ pub(crate) struct Stream {
 
 enum Socket {
     Tcp(TcpStream),
-    Unix(UnixStream),
+    Unix(UnixSocket),
     // Boxed, because a TLS stream is many times larger than a socket, and every `Stream` would have
     // its size.
     Tls(Box<TlsStream<TcpStream>>),
@@ -71,7 +72,7 @@ impl Socket {
     ) -> Result<Self, SendError> {
         match endpoint.transport() {
             Transport::Tcp { host, port } => tcp(host, *port).await.map(Self::Tcp),
-            Transport::Unix { socket } => UnixStream::connect(socket)
+            Transport::Unix { socket } => UnixSocket::connect(socket)
                 .await
                 .map(Self::Unix)
                 .map_err(|source| SendError::Unreachable {

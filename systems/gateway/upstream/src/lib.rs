@@ -26,6 +26,7 @@ mod places;
 mod pool;
 mod reply;
 mod tls;
+mod unix_socket;
 mod websocket;
 
 pub use client::{Call, Client, ClientSettings, ConnectionLimits};
