@@ -18,9 +18,6 @@ const SHARE: f64 = 1.0 / 2.0;
 /// files, the listeners and Redis.
 const UPSTREAM_SHARE: f64 = 3.0 / 8.0;
 
-/// The part that subscriptions may have at subgraphs: what clients and calls leave, shared with the rest.
-const SUBSCRIBED_SHARE: f64 = 1.0 / 16.0;
-
 /// How many connections there may be.
 pub(crate) fn most(config: &Config) -> Most {
     let limits = &config.limits;
@@ -43,20 +40,12 @@ pub(crate) fn upstream(config: &Config) -> ConnectionLimits {
     }
 }
 
-/// How many subscriptions there may be, each of which has a connection to a subgraph. One client of
-/// HTTP/2 may open many, so what the descriptors allow holds also where the configuration allows more.
+/// How many subscriptions there may be. Those at subgraphs are bounded by their connections.
 pub(crate) fn subscriptions(config: &Config) -> usize {
-    let Some(subscription) = config.subscriptions() else {
-        return 0;
-    };
-    let possible = Most::new(None, None, SUBSCRIBED_SHARE).total;
-    let wanted = subscription.max_opened_subscriptions.map(NonZeroUsize::get);
-    if wanted.is_some_and(|wanted| wanted > possible) {
-        log::warn!(
-            "the file descriptors of the process allow {possible} subscriptions at a time, fewer than `subscription.max_opened_subscriptions`"
-        );
-    }
-    wanted.map_or(possible, |wanted| wanted.min(possible))
+    config.subscriptions().map_or(0, |subscription| {
+        let most = subscription.max_opened_subscriptions;
+        most.map_or(usize::MAX, NonZeroUsize::get)
+    })
 }
 
 /// How long clients may let one of so many workers wait.

@@ -22,7 +22,8 @@ pub struct Subscription {
     /// How events come from subgraphs. One that neither mode is for has no subscriptions.
     pub mode: SubscriptionMode,
     /// Most subscriptions of clients at a time, 10000 when left out; `null` for any. More are answered
-    /// with 429. The original has no limit when it is left out.
+    /// with 429. The original has no limit when it is left out. WebSockets to subgraphs are bounded by
+    /// `limits.max_upstream_connections`.
     pub max_opened_subscriptions: Option<NonZeroUsize>,
     /// Most events that wait for a client; the oldest gives way to a new one.
     pub queue_capacity: NonZeroUsize,

@@ -134,7 +134,8 @@ pub struct Limits {
     pub max_connections_per_address: Option<NonZeroUsize>,
     /// Connections that the gateway may have open at a time, to subgraphs, coprocessors and all other
     /// services: three eighths of the process's file descriptors when left out. Each worker has an
-    /// equal part; idle ones make room for those that are needed. Not known to the original.
+    /// equal part; idle ones make room for those that are needed, and WebSockets have half of them at
+    /// most. Not known to the original.
     pub max_upstream_connections: Option<NonZeroUsize>,
     /// The same to one address; as many as are left for others when left out, so one slow address
     /// gets half, and two get a third each. `traffic_shaping` says it for a subgraph. Not known to the

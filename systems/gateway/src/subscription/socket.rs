@@ -10,7 +10,7 @@ use futures_util::future::{Either, select};
 use gateway_config::WebSocketProtocol;
 use gateway_extensions::EventRequest;
 use gateway_federation::GraphqlError;
-use gateway_upstream::{Client, Received, Upgrade, WebSocket};
+use gateway_upstream::{Client, Received, Upgrade, WebSocket, WebSocketError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -33,6 +33,9 @@ const ID: &str = "1";
 /// Longer words of a subgraph are not repeated.
 const REASON_CHARS_MAX: usize = 200;
 
+/// The code of what is refused because others have all connections, as for any request.
+const CROWDED: &str = "REQUEST_CONCURRENCY_LIMITED";
+
 /// Why there are no events, or no more.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
@@ -51,6 +54,16 @@ impl Broken {
         Self::new("SUBREQUEST_WEBSOCKET_ERROR", reason.to_string())
     }
 
+    /// There is no WebSocket.
+    fn unopened(error: WebSocketError) -> Self {
+        match error {
+            WebSocketError::Connect(error) if error.is_crowded() => {
+                Self::new(CROWDED, error.to_string())
+            }
+            other => Self::connecting(other),
+        }
+    }
+
     /// A subgraph that has not accepted a connection in time.
     pub(crate) fn silent(limit: Duration) -> Self {
         Self::connecting(format!("no WebSocket within {limit:?}"))
@@ -62,7 +75,11 @@ impl Broken {
 
     /// As an error of the subgraph with this name.
     pub(crate) fn of_subgraph(&self, name: &str) -> GraphqlError {
-        let message = format!("Websocket fetch failed from '{name}': {}", self.reason);
+        let message = match self.code {
+            // Not the address, which the reason has for the log.
+            CROWDED => format!("too many subscriptions and requests have a connection to '{name}'"),
+            _ => format!("Websocket fetch failed from '{name}': {}", self.reason),
+        };
         GraphqlError::new(message, self.code).with("service", name)
     }
 }
@@ -118,7 +135,7 @@ impl Link {
         };
         let socket = client.websocket(&request.endpoint, upgrade).await;
         let mut link = Self {
-            socket: socket.map_err(Broken::connecting)?,
+            socket: socket.map_err(Broken::unopened)?,
             protocol,
             heartbeat,
         };

@@ -70,7 +70,7 @@ pub fn sent(span: Option<Box<OpenSpan>>, sent: &Result<Reply, SendError>) {
 /// A word for each way in which a request can fail.
 fn kind(error: &SendError) -> &'static str {
     match error {
-        SendError::Crowded { .. } => "crowded",
+        SendError::Crowded { .. } | SendError::Occupied { .. } => "crowded",
         SendError::Unreachable { .. } => "connect",
         SendError::Tls { .. } => "tls",
         SendError::TimedOut { .. } => "timeout",

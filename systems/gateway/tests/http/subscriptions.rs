@@ -53,7 +53,7 @@ fn gateway(sockets: &Sockets, reviews: &Stub, more: &str) -> Gateway {
 }
 
 /// A subscription that the subgraph has accepted, and what it was sent.
-fn open(
+pub(crate) fn open(
     gateway: &Gateway,
     sockets: &Sockets,
     accept: &str,

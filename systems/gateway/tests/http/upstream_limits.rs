@@ -3,9 +3,14 @@
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
+use serde_json::{Value, json as value};
+
 use crate::client::{code, post};
+use crate::deferred::Stream;
 use crate::gateway::{Gateway, Setup};
+use crate::sockets::{Session, Sockets};
 use crate::stub::{Stub, json};
+use crate::subscriptions::{MULTIPART, SUPERGRAPH, open, part, payload};
 
 const NAMES: &str = r#"{"query":"{ locations { id name } }"}"#;
 const ANSWER: &str = r#"{"data":{"locations":[{"id":"1","name":"A"}]}}"#;
@@ -169,4 +174,98 @@ fn requests_beyond_what_may_wait_for_a_coprocessor_get_503() {
         // It has answered nothing that could be used, but it was asked.
         assert_eq!(client.read(false).status, 500);
     }
+}
+
+/// A subgraph of subscriptions and one that answers, with these keys and so many file descriptors.
+fn with_subscriptions(more: &str, descriptors: u32) -> (Sockets, Stub, Gateway) {
+    let sockets = Sockets::start();
+    let reviews = Stub::start(|_| json(r#"{"data":{"topReview":{"score":5}}}"#));
+    let config = format!(
+        "override_subgraph_url: {{prices: '{}', reviews: '{}'}}\n\
+         include_subgraph_errors: {{all: true}}\n\
+         subscription: {{mode: {{passthrough: {{all: {{}}}}}}}}\n{more}",
+        sockets.url, reviews.url
+    );
+    let gateway = Setup::new(&config)
+        .file("supergraph.graphql", SUPERGRAPH)
+        .descriptors(descriptors)
+        .start();
+    (sockets, reviews, gateway)
+}
+
+/// Each another one, as its subgraph sees it.
+fn numbered(number: usize) -> String {
+    format!("subscription {{ count(to: {number}) }}")
+}
+
+fn subscribed(gateway: &Gateway, sockets: &Sockets, number: usize) -> (Stream, Session) {
+    let (stream, session, _) = open(gateway, sockets, MULTIPART, &numbered(number));
+    (stream, session)
+}
+
+/// The error of a subscription that finds no connection.
+fn refused(gateway: &Gateway, number: usize) -> Value {
+    let mut stream = Stream::begin(gateway, MULTIPART, &numbered(number));
+    let (mut part, is_last) = part(&mut stream);
+    assert!(is_last, "{part}");
+    assert_eq!(part["payload"]["data"], value!({"count": null}));
+    part["payload"]["errors"][0].take()
+}
+
+const REVIEW: &str = r#"{"query":"{ topReview { score } }"}"#;
+
+#[test]
+fn a_subscription_has_a_connection_of_those_that_there_may_be() {
+    for limits in [
+        "limits: {max_upstream_connections: 8}",
+        "limits: {max_upstream_connections_per_origin: 4}",
+        "traffic_shaping: {subgraphs: {prices: {max_connections: 4}}}",
+    ] {
+        let (sockets, _reviews, gateway) = with_subscriptions(limits, 1024);
+        let (first, mut first_session) = subscribed(&gateway, &sockets, 1);
+        let (mut second, mut second_session) = subscribed(&gateway, &sockets, 2);
+        let told = refused(&gateway, 3);
+        assert_eq!(
+            told["extensions"]["code"], "REQUEST_CONCURRENCY_LIMITED",
+            "{limits}: {told}"
+        );
+        assert_eq!(
+            told["message"],
+            "too many subscriptions and requests have a connection to 'prices'"
+        );
+        assert_eq!(metric(&gateway, "http_client_requests_refused_total "), 1);
+        assert!(sockets.is_alone());
+        assert_eq!(gateway.send(&post(REVIEW)).status, 200);
+        // The place of one that ends is free for the next.
+        drop(first);
+        while first_session.try_read().is_some() {}
+        wait_for(&gateway, "graphql_subscriptions ", 1);
+        drop(first_session);
+        // The reviews' connection is kept.
+        wait_for(&gateway, "http_client_connections ", 2);
+        let (_third, _session) = subscribed(&gateway, &sockets, 3);
+        second_session.event(value!({"count": 1}));
+        assert_eq!(payload(&mut second), value!({"data": {"count": 1}}));
+    }
+}
+
+#[test]
+fn clients_cannot_use_up_the_descriptors_by_subscribing() {
+    let (sockets, reviews, gateway) = with_subscriptions("", 128);
+    // Three eighths of 128 are 48 connections in all; subscriptions have half of them, and to one
+    // address half of that.
+    let open: Vec<_> = (0..12)
+        .map(|number| subscribed(&gateway, &sockets, number))
+        .collect();
+    for number in 12..40 {
+        let told = refused(&gateway, number);
+        assert_eq!(told["extensions"]["code"], "REQUEST_CONCURRENCY_LIMITED");
+    }
+    assert!(sockets.is_alone());
+    assert_eq!(metric(&gateway, "http_client_connections "), 12);
+    assert_eq!(gateway.send(&post(REVIEW)).status, 200);
+    assert_eq!(reviews.seen().len(), 1);
+    drop(open);
+    wait_for(&gateway, "http_client_connections ", 1);
+    subscribed(&gateway, &sockets, 40);
 }

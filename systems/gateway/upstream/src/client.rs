@@ -25,6 +25,10 @@ use crate::pool::{Origin, Pool};
 use crate::reply::Reply;
 use crate::tls;
 
+mod lasting;
+
+pub(crate) use lasting::{Held, Lasting};
+
 /// What holds for every call of a client.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
@@ -295,7 +299,7 @@ impl Client {
                 place
             }
         };
-        let total = || self.part(self.0.limits.get().total);
+        let total = || left_of(&self.0.places, self.part(self.0.limits.get().total));
         let any = match self.0.places.take(total) {
             Some(place) => place,
             None => Box::pin(self.wait(&self.0.places, endpoint)).await?,
@@ -305,17 +309,22 @@ impl Client {
 
     /// How many connections to this origin there may be now.
     fn most(&self, endpoint: &Endpoint, origin: &Places) -> usize {
-        let limits = self.0.limits.get();
-        let own = endpoint.policy().connections_max.map(NonZeroUsize::get);
-        match own.or(limits.per_origin) {
-            Some(most) => self.part(most),
+        match self.own_limit(endpoint) {
+            Some(most) => left_of(origin, self.part(most)),
             // As many as are left: one slow origin gets half, two get a third each, and the next one
-            // finds a place.
-            None => self
-                .part(limits.total)
-                .saturating_sub(origin.count_all())
-                .max(1),
+            // finds a place. Connections of its own that last do not count twice.
+            None => {
+                let total = self.part(self.0.limits.get().total);
+                let left = total.saturating_sub(origin.count_all());
+                left_of(origin, left + origin.lasting())
+            }
         }
+    }
+
+    /// How many connections to its origin there may be by what is configured, over all workers.
+    fn own_limit(&self, endpoint: &Endpoint) -> Option<usize> {
+        let own = endpoint.policy().connections_max.map(NonZeroUsize::get);
+        own.or(self.0.limits.get().per_origin)
     }
 
     async fn wait(&self, places: &Places, endpoint: &Endpoint) -> Result<Place, SendError> {
@@ -383,19 +392,6 @@ impl Client {
         })
     }
 
-    /// A connection of its own, which only HTTP/1.1 is spoken over, for protocols that begin with it.
-    ///
-    /// It takes no place among those of calls: it lasts for as long as the caller wants, and calls would
-    /// wait for it. Whoever opens such connections bounds their number.
-    pub(crate) async fn own_connection(&self, endpoint: &Endpoint) -> Result<Stream, SendError> {
-        Tally::add(&self.0.tally.connects);
-        let policy = Policy {
-            http2: Http2::Disable,
-            ..endpoint.policy().clone()
-        };
-        Stream::connect(endpoint, || self.tls(&policy), &self.0.settings.traffic).await
-    }
-
     /// Closes idle connections to other origins that leave no room for one more.
     fn make_room(&self) {
         let pool = self.0.pool.borrow();
@@ -423,6 +419,11 @@ impl Client {
             })
             .clone()
     }
+}
+
+/// So many places, of which one at least is for an exchange.
+fn left_of(places: &Places, most: usize) -> usize {
+    most.max(places.lasting() + 1)
 }
 
 fn may_be_http2(endpoint: &Endpoint) -> bool {

@@ -12,6 +12,12 @@ pub enum SendError {
         /// Its URL.
         origin: String,
     },
+    /// As many connections that last are open as there may be; waiting for one would be in vain.
+    #[error("too many WebSockets are open, and there is none for {origin}")]
+    Occupied {
+        /// Its URL.
+        origin: String,
+    },
     /// No connection: the name, the address, the socket.
     #[error("cannot connect to {origin}: {source}")]
     Unreachable {
@@ -61,9 +67,9 @@ pub enum SendError {
 }
 
 impl SendError {
-    /// Whether it was not sent because too many calls waited for a connection.
+    /// Whether it was not sent because too many others have a connection, or wait for one.
     pub fn is_crowded(&self) -> bool {
-        matches!(self, Self::Crowded { .. })
+        matches!(self, Self::Crowded { .. } | Self::Occupied { .. })
     }
 
     /// Whether time ran out, which is reported differently from other failures.

@@ -2,6 +2,9 @@
 //!
 //! The one idea: a place is taken for an exchange, not for a connection. A connection is opened only
 //! by who has a place and finds none that is idle, so there are never more of them than places.
+//!
+//! A connection that lasts, a WebSocket, keeps its place. Who wants one reserves it first, among fewer, so
+//! that places for exchanges are always left.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -14,18 +17,30 @@ use tokio::sync::oneshot;
 pub(crate) struct Places {
     taken: Cell<usize>,
     max: Cell<usize>,
+    /// Those of connections that last, taken or waited for.
+    lasting: Cell<usize>,
     waiting: RefCell<VecDeque<oneshot::Sender<Place>>>,
-    /// How many are taken of these and of others together.
-    all: Rc<Cell<usize>>,
+    all: Rc<Together>,
+}
+
+/// What is counted of several places together.
+#[derive(Debug, Default)]
+pub(crate) struct Together {
+    taken: Cell<usize>,
+    lasting: Cell<usize>,
 }
 
 /// A place that is taken. Dropping it gives it to who has waited for longest.
 #[derive(Debug)]
 pub(crate) struct Place(Rc<Places>);
 
+/// The right to a place for as long as a connection lasts, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Reserved(Rc<Places>);
+
 impl Places {
     /// Places that count together with others.
-    pub(crate) fn among(all: &Rc<Cell<usize>>) -> Rc<Self> {
+    pub(crate) fn among(all: &Rc<Together>) -> Rc<Self> {
         Rc::new(Self {
             all: Rc::clone(all),
             ..Self::default()
@@ -63,7 +78,27 @@ impl Places {
 
     /// How many are taken of these and of those that count together with them.
     pub(crate) fn count_all(&self) -> usize {
-        self.all.get()
+        self.all.taken.get()
+    }
+
+    /// The right to a place that is kept, unless as many as `most` have one.
+    pub(crate) fn reserve(self: &Rc<Self>, most: usize) -> Option<Reserved> {
+        let lasting = self.lasting.get();
+        (lasting < most).then(|| {
+            self.lasting.set(lasting + 1);
+            self.all.lasting.set(self.all.lasting.get() + 1);
+            Reserved(Rc::clone(self))
+        })
+    }
+
+    /// How many are kept.
+    pub(crate) fn lasting(&self) -> usize {
+        self.lasting.get()
+    }
+
+    /// How many are kept of these and of those that count together with them.
+    pub(crate) fn lasting_all(&self) -> usize {
+        self.all.lasting.get()
     }
 
     /// How many wait.
@@ -76,7 +111,7 @@ impl Places {
 
     fn taken(self: &Rc<Self>) -> Place {
         self.taken.set(self.taken.get() + 1);
-        self.all.set(self.all.get() + 1);
+        self.all.taken.set(self.all.taken.get() + 1);
         Place(Rc::clone(self))
     }
 
@@ -103,10 +138,18 @@ impl Drop for Place {
     fn drop(&mut self) {
         let places = &self.0;
         places.taken.set(places.taken.get() - 1);
-        places.all.set(places.all.get() - 1);
+        places.all.taken.set(places.all.taken.get() - 1);
         if places.taken.get() < places.max.get() {
             places.give_one();
         }
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        let places = &self.0;
+        places.lasting.set(places.lasting.get() - 1);
+        places.all.lasting.set(places.all.lasting.get() - 1);
     }
 }
 
@@ -140,6 +183,19 @@ mod tests {
         drop(second);
         assert!(third.try_recv().is_ok());
         assert_eq!(places.count(), 0);
+    }
+
+    #[test]
+    fn reservations_count_until_they_are_dropped() {
+        let all = Rc::new(Together::default());
+        let (one, other) = (Places::among(&all), Places::among(&all));
+        let first = one.reserve(1).unwrap();
+        assert!(one.reserve(1).is_none());
+        let second = other.reserve(1).unwrap();
+        assert_eq!((one.lasting(), one.lasting_all()), (1, 2));
+        drop((first, second));
+        assert_eq!((one.lasting(), other.lasting_all()), (0, 0));
+        assert!(one.reserve(1).is_some());
     }
 
     #[test]

@@ -13,13 +13,13 @@ use tokio::time::Instant;
 
 use crate::connection::Stream;
 use crate::endpoint::Endpoint;
-use crate::places::Places;
+use crate::places::{Places, Together};
 
 #[derive(Default)]
 pub(crate) struct Pool {
     origins: HashMap<Arc<str>, Rc<Origin>>,
-    /// Places that are taken, of all origins together.
-    taken: Rc<Cell<usize>>,
+    /// Of the places of all origins.
+    together: Rc<Together>,
 }
 
 /// What is kept of one origin. A call looks it up once and holds it until its end.
@@ -119,7 +119,7 @@ impl Pool {
             Some(origin) => Rc::clone(origin),
             None => {
                 let origin = Rc::new(Origin {
-                    places: Places::among(&self.taken),
+                    places: Places::among(&self.together),
                     ..Origin::default()
                 });
                 self.origins.insert(Arc::clone(key), Rc::clone(&origin));

@@ -1,4 +1,4 @@
-//! A WebSocket to a service (RFC 6455), over a connection of its own.
+//! A WebSocket to a service (RFC 6455), over a connection of its own, which has its places among all.
 //!
 //! The library answers pings of the protocol, checks the handshake and the subprotocol, and bounds
 //! messages; what is said over it is the caller's.
@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::error::Error;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, WebSocketConfig};
 
-use crate::client::Client;
+use crate::client::{Client, Held, Lasting};
 use crate::connection::Stream;
 use crate::endpoint::Endpoint;
 use crate::error::SendError;
@@ -69,7 +69,11 @@ pub enum Received {
 }
 
 /// An open WebSocket. Dropping it closes the connection without a word.
-pub struct WebSocket(WebSocketStream<Stream>);
+pub struct WebSocket {
+    socket: WebSocketStream<Stream>,
+    /// Given back when the connection is closed.
+    _held: Held,
+}
 
 impl Client {
     /// Opens a WebSocket. The caller bounds the time.
@@ -82,7 +86,7 @@ impl Client {
         upgrade: Upgrade<'_>,
     ) -> Result<WebSocket, WebSocketError> {
         let request = request(endpoint, &upgrade)?;
-        let stream = self.own_connection(endpoint).await?;
+        let Lasting { stream, held } = self.own_connection(endpoint).await?;
         let most = Some(upgrade.message_bytes_max);
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BYTES)
@@ -93,7 +97,10 @@ impl Client {
         let opened =
             tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
         let (socket, _) = opened.map_err(failed)?;
-        Ok(WebSocket(socket))
+        Ok(WebSocket {
+            socket,
+            _held: held,
+        })
     }
 }
 
@@ -130,7 +137,7 @@ impl WebSocket {
     /// # Errors
     /// When the connection breaks, or a message is too long.
     pub async fn next(&mut self) -> Result<Option<Received>, WebSocketError> {
-        let Some(message) = self.0.next().await else {
+        let Some(message) = self.socket.next().await else {
             return Ok(None);
         };
         Ok(Some(match message.map_err(failed)? {
@@ -149,7 +156,7 @@ impl WebSocket {
     /// # Errors
     /// When the connection breaks.
     pub async fn send(&mut self, text: String) -> Result<(), WebSocketError> {
-        self.0.send(Message::text(text)).await.map_err(failed)
+        self.socket.send(Message::text(text)).await.map_err(failed)
     }
 
     /// Asks the service for a sign that it is there. The caller bounds the time.
@@ -158,7 +165,7 @@ impl WebSocket {
     /// When the connection breaks.
     pub async fn ping(&mut self) -> Result<(), WebSocketError> {
         let ping = Message::Ping(Bytes::new());
-        self.0.send(ping).await.map_err(failed)
+        self.socket.send(ping).await.map_err(failed)
     }
 
     /// Tells the service that this is the end, and why. The caller bounds the time.
@@ -170,7 +177,7 @@ impl WebSocket {
             code: CloseCode::from(code),
             reason: reason.into(),
         };
-        self.0.close(Some(frame)).await.map_err(failed)
+        self.socket.close(Some(frame)).await.map_err(failed)
     }
 }
 

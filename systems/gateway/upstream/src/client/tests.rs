@@ -8,6 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::*;
 use crate::endpoint::Policy;
 
+mod lasting;
 mod limits;
 
 /// What a server does with one connection: for each request that arrives, the

@@ -8,15 +8,15 @@ use tokio::time::Instant;
 use super::*;
 
 /// A server that answers each request when it is let, and knows its connections.
-struct Held {
-    endpoint: Endpoint,
+pub(super) struct Held {
+    pub(super) endpoint: Endpoint,
     /// One permit answers one request.
-    go: Rc<Semaphore>,
-    open: Rc<Cell<usize>>,
-    most: Rc<Cell<usize>>,
+    pub(super) go: Rc<Semaphore>,
+    pub(super) open: Rc<Cell<usize>>,
+    pub(super) most: Rc<Cell<usize>>,
 }
 
-async fn held() -> Held {
+pub(super) async fn held() -> Held {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let held = Held {
@@ -46,7 +46,7 @@ async fn held() -> Held {
     held
 }
 
-fn client(
+pub(super) fn client(
     total: usize,
     per_origin: impl Into<Option<usize>>,
     waiting: usize,
@@ -63,15 +63,15 @@ fn client(
     (Client::new(settings), traffic)
 }
 
-type Sending = tokio::task::JoinHandle<Result<Reply, SendError>>;
+pub(super) type Sending = tokio::task::JoinHandle<Result<Reply, SendError>>;
 
-fn send(client: &Client, endpoint: &Endpoint) -> Sending {
+pub(super) fn send(client: &Client, endpoint: &Endpoint) -> Sending {
     let (client, endpoint) = (client.clone(), endpoint.clone());
     tokio::task::spawn_local(async move { client.send(&endpoint, call("{}")).await })
 }
 
 /// Lets everything happen that needs no more than turns of this thread and of loopback.
-async fn until(is_so: impl Fn() -> bool) {
+pub(super) async fn until(is_so: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(20);
     while !is_so() {
         assert!(Instant::now() < end, "it does not happen");
