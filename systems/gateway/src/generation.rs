@@ -30,6 +30,7 @@ use crate::export::Exports;
 use crate::operation_list::{self, ManifestError, OperationList};
 use crate::path::PathRule;
 use crate::remotes::Remotes;
+use crate::subscription::SharedSources;
 use crate::tls::{Tls, TlsError};
 
 /// Where a generation is read from.
@@ -114,6 +115,8 @@ pub(crate) struct Generation {
     pub(crate) subgraphs: Vec<SubgraphShaping>,
     /// Most subscriptions at a time.
     pub(crate) subscriptions_max: usize,
+    /// Those at subgraphs that clients may join.
+    pub(crate) subscribed: SharedSources,
     /// Tells whether another generation has another schema.
     pub(crate) schema_digest: [u8; 32],
     /// Traces and metrics for collectors.
@@ -209,6 +212,7 @@ impl Generation {
             page_is_offered: config.homepage.enabled || config.sandbox.enabled,
             subgraphs,
             subscriptions_max: connections::subscriptions(config),
+            subscribed: SharedSources::default(),
             schema_digest: Sha256::digest(&ground.sdl).into(),
             exports,
             config: Arc::clone(config),
@@ -325,6 +329,12 @@ fn check_names(config: &Config, known: &[&str]) {
         (
             "limits.subgraph.subgraphs",
             config.limits.subgraph.subgraphs.keys().collect(),
+        ),
+        (
+            "subscription.deduplication",
+            config
+                .subscriptions()
+                .map_or_else(Vec::new, |it| it.deduplication.subgraphs.keys().collect()),
         ),
         (
             "subscription.mode",

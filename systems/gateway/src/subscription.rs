@@ -1,9 +1,10 @@
 //! Operations whose answers go on: a response to each event of a subgraph.
 //!
 //! Opening one is part of the request, with all its stages and limits. What receives of the subgraph
-//! (`socket`) is a task of its own that puts events into a queue; the body of the answer takes them out,
-//! carries the rest of the plan out for each, and writes a part (see `parts`). When the client leaves,
-//! the body is dropped, with it the end of the queue, and the task says goodbye to the subgraph.
+//! (`reception`) is a task of its own, for all clients who ask it for the same (`sharing`); it puts events
+//! into a queue for each of them. The body of the answer takes them out, carries the rest of the plan out
+//! for each, and writes a part (see `parts`). When the client leaves, the body is dropped, with it the
+//! end of the queue, and when the last one leaves, the task says goodbye to the subgraph.
 //!
 //! A subscription ends with what it was opened on: a reload ends it, as clients subscribe again and the
 //! old schema would live for as long as the slowest of them; so does a stop, at its beginning.
@@ -13,21 +14,23 @@ mod feed;
 mod format;
 mod opened;
 mod queue;
+mod reception;
+mod sharing;
 mod socket;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::stream;
-use gateway_config::{Callback, EventSource, Subscription, WebSocketMode};
-use gateway_extensions::{EventRequest, Exchange, PartOf};
+use gateway_config::{EventSource, Subscription};
+use gateway_extensions::{Exchange, JWT_CLAIMS, PartOf};
 use gateway_federation::{
     GraphqlError, Prepared, SUBSCRIPTION_DISABLED, SubgraphAnswer, SubgraphRequest, Variables,
 };
 use graphql_http::{EventFormat, Media, event_format};
 use http::StatusCode;
-use http::header::{self, HeaderMap, HeaderValue};
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
 
 use crate::clock;
 use crate::parts::Rest;
@@ -36,12 +39,13 @@ use crate::reply::{self, Reply};
 use crate::serving::Serving;
 use crate::subgraphs;
 use feed::{Answering, Feed};
-use queue::{Queue, Receiver};
-use socket::{Broken, Link, MESSAGE_BYTES_MAX, OPENING_MAX};
+use reception::{Asked, receive};
+use sharing::{Key, Receiver};
 
 pub(crate) use callback::{Callbacks, answer as answer_callback, id_of as id_of_callback};
 pub(crate) use feed::Retirement;
 pub(crate) use opened::{Counts, Told};
+pub(crate) use sharing::SharedSources;
 
 /// Where a stage writes what subgraphs get as the payload of `connection_init`.
 const CONNECTION_PARAMETERS: &str = "apollo.subscription.custom_connection_params";
@@ -172,75 +176,39 @@ async fn source(
     let extensions = &serving.extensions;
     let sent = extensions.event_request(request.subgraph, exchange, asked);
     let sent = sent.await.map_err(subgraphs::answer)?;
-    match way {
-        EventSource::WebSocket(mode) => {
-            let parameters = exchange.context.get(CONNECTION_PARAMETERS);
-            let asked = (sent, parameters.filter(serde_json::Value::is_object));
-            by_socket(serving, mode, request.name, asked).await
-        }
-        EventSource::Callback(callback) => by_callback(serving, callback, request.name, sent).await,
+    let parameters = exchange.context.get(CONNECTION_PARAMETERS);
+    let asked = Asked {
+        name: request.name.into(),
+        request: sent,
+        parameters: parameters.filter(Value::is_object),
+    };
+    let key = key(exchange, config, request, &asked);
+    let counts = &serving.lasting.subscriptions;
+    let (receiver, begun) = sharing::join(&serving.generation, key, counts);
+    if let Some(receiving) = begun {
+        // A task of its own: others may go on with it when this client leaves.
+        tokio::task::spawn_local(receive(Rc::clone(serving), receiving, asked));
     }
+    let opened = receiver.opened().await;
+    opened.map(|()| receiver).map_err(feed::answer_of)
 }
 
-async fn by_callback(
-    serving: &Serving,
-    config: &Callback,
-    name: &str,
-    sent: EventRequest,
-) -> Result<Receiver, SubgraphAnswer> {
-    let (queue, receiver) = queue(serving);
-    let lasting = &serving.lasting;
-    let asking = callback::subscribe(&lasting.callbacks, &serving.client, config, sent, queue);
-    let limit = opening_limit(serving, name);
-    let refused = match tokio::time::timeout(limit, asking).await {
-        Ok(Ok(())) => return Ok(receiver),
-        Ok(Err(refused)) => refused,
-        Err(_) => callback::Refused::Failed(format!("no answer within {limit:?}")),
-    };
-    Err(match refused {
-        callback::Refused::Answer(body) => SubgraphAnswer::from_body(body),
-        callback::Refused::Failed(reason) => {
-            log::warn!("subgraph `{name}`: no subscription: {reason}");
-            let told = format!("HTTP fetch failed from '{name}': {reason}");
-            let error = GraphqlError::new(told, "SUBREQUEST_HTTP_ERROR");
-            SubgraphAnswer::from_error(error.with("service", name))
+/// What makes the subscription the same as others; nothing where each client has its own.
+fn key(
+    exchange: &Exchange,
+    config: &Subscription,
+    request: &SubgraphRequest<'_>,
+    asked: &Asked,
+) -> Option<Key> {
+    let rule = config.deduplication.of_subgraph(request.name);
+    rule.enabled.then(|| {
+        let is_ignored = |name: &HeaderName| rule.ignored_headers.iter().any(|it| it.0 == *name);
+        let claims = (!rule.ignore_auth_context).then(|| exchange.context.get(JWT_CLAIMS));
+        Key {
+            subgraph: request.subgraph,
+            request: asked.request.key(is_ignored),
+            parameters: asked.parameters.as_ref().map(Value::to_string),
+            claims: claims.flatten().map(|claims| claims.to_string()),
         }
     })
-}
-
-/// A queue as large as the configuration says.
-fn queue(serving: &Serving) -> (Arc<Queue>, Receiver) {
-    let config = serving.generation.config.subscriptions();
-    let capacity = config.map_or(1, |it| it.queue_capacity.get());
-    Queue::new(capacity, &serving.lasting.subscriptions)
-}
-
-/// How long a subgraph may take to accept a subscription.
-fn opening_limit(serving: &Serving, name: &str) -> Duration {
-    let own = serving.generation.config.traffic_shaping.of_subgraph(name);
-    own.timeout.map_or(OPENING_MAX, |own| own.min(OPENING_MAX))
-}
-
-async fn by_socket(
-    serving: &Serving,
-    mode: &WebSocketMode,
-    name: &str,
-    asked: (EventRequest, Option<serde_json::Value>),
-) -> Result<Receiver, SubgraphAnswer> {
-    let limit = opening_limit(serving, name);
-    let most = serving.generation.config.limits.subgraph.of_subgraph(name);
-    let most = most.map_or(MESSAGE_BYTES_MAX, |most| most.min(MESSAGE_BYTES_MAX));
-    let how = (mode.protocol, mode.heartbeat_interval.0.0);
-    let opening = Link::open(&serving.client, asked, how, most);
-    let opened = match tokio::time::timeout(limit, opening).await {
-        Ok(opened) => opened,
-        Err(_) => Err(Broken::silent(limit)),
-    };
-    let link = opened.map_err(|broken| {
-        log::warn!("subgraph `{name}`: no subscription: {broken}");
-        SubgraphAnswer::from_error(broken.of_subgraph(name))
-    })?;
-    let (queue, receiver) = queue(serving);
-    tokio::task::spawn_local(link.pump(name.into(), queue));
-    Ok(receiver)
 }

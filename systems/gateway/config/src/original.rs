@@ -69,9 +69,6 @@ const NO_LIBRARIES: &str = "libraries of clients are not counted";
 const ALL_INDEXES: &str =
     "invalidations by subgraph and by type are always there, those by tag never";
 
-const OWN_SUBSCRIPTION: &str =
-    "each subscription of a client is one at the subgraph, with the headers of that client";
-
 /// The first that fits counts.
 pub(crate) const UNSERVED: &[Unserved] = &[
     // Who may ask, and who is asked with which credentials.
@@ -120,8 +117,6 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "there are no plugins in WebAssembly, and what they check or change would be missing: move them to a script (`rhai`) or to a coprocessor",
     ),
     // What clients ask for.
-    idle("subscription/deduplication", OWN_SUBSCRIPTION),
-    idle("subscription/enable_deduplication", OWN_SUBSCRIPTION),
     idle("subscription/max_reconnect_attempts", NO_RECONNECT),
     idle("subscription/reconnect_delay", NO_RECONNECT),
     idle(
@@ -568,6 +563,18 @@ pub(crate) const MOVED: &[(&str, &str)] = &[
         "supergraph/defer_support",
     ),
     ("preview_connectors", "connectors"),
+    (
+        "subscription/enable_deduplication",
+        "subscription/deduplication/all/enabled",
+    ),
+    (
+        "subscription/deduplication/enabled",
+        "subscription/deduplication/all/enabled",
+    ),
+    (
+        "subscription/deduplication/ignored_headers",
+        "subscription/deduplication/all/ignored_headers",
+    ),
     (
         "limits/experimental_http_max_request_bytes",
         "limits/http_max_request_bytes",

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use http::HeaderName;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -25,6 +26,8 @@ pub struct Subscription {
     /// with 429. The original has no limit when it is left out. WebSockets to subgraphs are bounded by
     /// `limits.max_upstream_connections`.
     pub max_opened_subscriptions: Option<NonZeroUsize>,
+    /// Which subscriptions are the same at a subgraph, so that one there is for all clients.
+    pub deduplication: Deduplication,
     /// Most events that wait for a client; the oldest gives way to a new one.
     pub queue_capacity: NonZeroUsize,
     /// How long a subscription lasts at most. Not known to the original.
@@ -36,10 +39,52 @@ impl Default for Subscription {
         Self {
             enabled: true,
             mode: SubscriptionMode::default(),
+            deduplication: Deduplication::default(),
             max_opened_subscriptions: NonZeroUsize::new(10_000),
             queue_capacity: NonZeroUsize::new(128).expect("128 is not zero"),
             max_lifetime: None,
         }
+    }
+}
+
+/// Which subscriptions are the same at a subgraph.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Deduplication {
+    /// At all subgraphs.
+    pub all: DeduplicationRule,
+    /// At one subgraph, by its name; what it leaves out is not taken from `all`, as in the original.
+    pub subgraphs: BTreeMap<String, DeduplicationRule>,
+}
+
+/// When subscriptions at a subgraph are the same: all that is sent to it is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DeduplicationRule {
+    /// Whether one at the subgraph is for all clients; true when left out, as in the original.
+    pub enabled: bool,
+    /// Headers that may differ. The subgraph gets those of the client who came first.
+    pub ignored_headers: Vec<Written<HeaderName>>,
+    /// Whether the claims of the clients' tokens may differ. They are not sent, but rules and stages may
+    /// make of them what is.
+    pub ignore_auth_context: bool,
+}
+
+impl Default for DeduplicationRule {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            ignored_headers: Vec::new(),
+            ignore_auth_context: false,
+        }
+    }
+}
+
+impl Deduplication {
+    /// What holds for a subgraph.
+    #[must_use]
+    pub fn of_subgraph(&self, name: &str) -> &DeduplicationRule {
+        self.subgraphs.get(name).unwrap_or(&self.all)
     }
 }
 

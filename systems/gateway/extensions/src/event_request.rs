@@ -4,10 +4,11 @@
 use bytes::Bytes;
 use gateway_upstream::Endpoint;
 use http::uri::{PathAndQuery, Uri};
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderName, Method};
 
 use crate::exchange::{Exchange, Request, Step};
 use crate::identifier;
+use crate::request_key::RequestKey;
 use crate::subgraph::{Subgraph, SubgraphOutcome};
 
 /// A request that subscribes, as it leaves.
@@ -19,6 +20,15 @@ pub struct EventRequest {
     pub headers: HeaderMap,
     /// The GraphQL request as JSON.
     pub body: Bytes,
+}
+
+impl EventRequest {
+    /// Equal for requests that are the same but for these headers.
+    pub fn key(&self, is_ignored: impl Fn(&HeaderName) -> bool) -> RequestKey {
+        let headers = self.headers.iter();
+        let headers = headers.filter(|(name, _)| !is_ignored(name));
+        RequestKey::new(Some(self.endpoint.as_str()), headers, &self.body)
+    }
 }
 
 impl Subgraph {

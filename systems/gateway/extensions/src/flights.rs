@@ -4,47 +4,14 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use bytes::Bytes;
-use http::HeaderMap;
 use tokio::sync::OnceCell;
 
-/// What makes two requests equal: all that is sent and can differ, once header rules, scripts and
-/// coprocessors are through with it. The method is always POST, and a subgraph has flights of its
-/// own.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
-    body: Bytes,
-    /// The address, where it is not the subgraph's own, and the headers; empty without either.
-    head: Vec<u8>,
-}
-
-impl Key {
-    /// `moved_to` is the address that a stage has chosen instead of the subgraph's own.
-    pub(crate) fn new(moved_to: Option<&str>, headers: &HeaderMap, body: &Bytes) -> Self {
-        let mut head = Vec::new();
-        if let Some(address) = moved_to {
-            head.extend_from_slice(address.as_bytes());
-            // No name of a header is empty, so this line cannot be mistaken for a header.
-            head.extend_from_slice(b"\n:\n");
-        }
-        for (name, value) in headers {
-            head.extend_from_slice(name.as_str().as_bytes());
-            head.push(b':');
-            // No value has a line end.
-            head.extend_from_slice(value.as_bytes());
-            head.push(b'\n');
-        }
-        Self {
-            body: body.clone(),
-            head,
-        }
-    }
-}
+use crate::request_key::RequestKey;
 
 /// The requests to one subgraph that are under way.
 #[derive(Debug)]
 pub(crate) struct Flights<T> {
-    cells: RefCell<HashMap<Key, Rc<OnceCell<T>>>>,
+    cells: RefCell<HashMap<RequestKey, Rc<OnceCell<T>>>>,
 }
 
 impl<T> Default for Flights<T> {
@@ -58,7 +25,7 @@ impl<T> Default for Flights<T> {
 impl<T: Clone> Flights<T> {
     /// The answer to a request: from `send`, or from an equal request that is under way. When the
     /// client whose request sent it disconnects, another waiting request sends it again.
-    pub(crate) async fn join(&self, key: Key, send: impl Future<Output = T>) -> T {
+    pub(crate) async fn join(&self, key: RequestKey, send: impl Future<Output = T>) -> T {
         let cell = Rc::clone(self.cells.borrow_mut().entry(key.clone()).or_default());
         // Two: the table's and ours.
         if Rc::strong_count(&cell) > 2 {
@@ -78,7 +45,7 @@ impl<T: Clone> Flights<T> {
 /// Removes a request from those under way when its answer has arrived or no one waits for it.
 struct LeaveOnDrop<'a, T> {
     flights: &'a Flights<T>,
-    key: Key,
+    key: RequestKey,
     cell: Rc<OnceCell<T>>,
 }
 
@@ -101,12 +68,13 @@ impl<T> Drop for LeaveOnDrop<'_, T> {
 mod tests {
     use std::cell::Cell;
 
-    use http::HeaderName;
+    use bytes::Bytes;
+    use http::HeaderMap;
 
     use super::*;
 
-    fn key(body: &'static str) -> Key {
-        Key::new(
+    fn key(body: &'static str) -> RequestKey {
+        RequestKey::new(
             None,
             &HeaderMap::new(),
             &Bytes::from_static(body.as_bytes()),
@@ -118,32 +86,6 @@ mod tests {
             .build()
             .unwrap()
             .block_on(future);
-    }
-
-    #[test]
-    fn requests_are_equal_when_all_that_is_sent_is_equal() {
-        let headers = |lines: &[(&'static str, &str)]| -> HeaderMap {
-            let line = |(name, value): &(&'static str, &str)| {
-                (HeaderName::from_static(name), value.parse().unwrap())
-            };
-            lines.iter().map(line).collect()
-        };
-        let body = Bytes::from_static(b"{}");
-        let keys = [
-            Key::new(None, &headers(&[]), &body),
-            Key::new(None, &headers(&[]), &Bytes::from_static(b"{ }")),
-            Key::new(None, &headers(&[("x-a", "1")]), &body),
-            Key::new(None, &headers(&[("x-a", "2")]), &body),
-            Key::new(None, &headers(&[("x-a", "1"), ("x-b", "2")]), &body),
-            Key::new(Some("http://a/"), &headers(&[]), &body),
-            Key::new(Some("http://b/"), &headers(&[]), &body),
-            Key::new(Some("http://a/"), &headers(&[("x-a", "1")]), &body),
-        ];
-        for (index, one) in keys.iter().enumerate() {
-            for (other_index, other) in keys.iter().enumerate() {
-                assert_eq!(one == other, index == other_index, "{one:?} {other:?}");
-            }
-        }
     }
 
     #[test]

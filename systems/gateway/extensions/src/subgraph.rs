@@ -15,10 +15,11 @@ use crate::answer_cache::{AnswerCache, Looked, Question};
 use crate::encoding;
 use crate::exchange::{Exchange, Request, Response, Step};
 use crate::failure::FetchProblem;
-use crate::flights::{Flights, Key};
+use crate::flights::Flights;
 use crate::header_rules::Rules;
 use crate::identifier;
 use crate::json::ResponseParts;
+use crate::request_key::RequestKey;
 use crate::response_headers::ResponseRules;
 use crate::retry::{Budget, RETRIES_MAX};
 use crate::service::{Service, Shared};
@@ -256,7 +257,8 @@ impl Subgraph {
             // A mutation is never shared: two clients that ask for the same change want it twice.
             Some(flights) if is_query => {
                 let is_moved = !std::ptr::eq(to.endpoint, &self.endpoint);
-                let key = Key::new(is_moved.then(|| to.endpoint.as_str()), &headers, &body);
+                let moved_to = is_moved.then(|| to.endpoint.as_str());
+                let key = RequestKey::new(moved_to, &headers, &body);
                 // Boxed: `OnceCell` keeps a future in several places while it waits. Unboxed, it
                 // made the work of every request 10 KiB larger, shared or not, and all of that is
                 // moved to the heap.

@@ -91,6 +91,11 @@ fn subscriptions(scrape: &mut Scrape<'_>, told: &Told) -> Result {
     scrape.counter("graphql_subscriptions_events", help, told.events)?;
     let help = "Events of subscriptions that gave way to newer ones";
     scrape.counter("graphql_subscriptions_events_skipped", help, told.skipped)?;
+    let help = "Subscriptions at subgraphs that are open";
+    let upstream = (&[][..], told.upstream);
+    scrape.gauge("graphql_subscriptions_upstream", help, upstream)?;
+    let help = "Subscriptions of clients that joined one at a subgraph";
+    scrape.counter("graphql_subscriptions_joined", help, told.joined)?;
     let ended: Vec<_> = told
         .ended
         .iter()

@@ -30,7 +30,8 @@ use sha2::{Digest as _, Sha256};
 use crate::clock;
 use crate::reply::{self, Reply};
 
-use super::queue::{Event, Queue};
+use super::queue::Event;
+use super::sharing::Source;
 
 /// Bytes of a body at most: a message, and what is around it.
 const BODY_MAX: usize = super::socket::MESSAGE_BYTES_MAX + (64 << 10);
@@ -55,12 +56,13 @@ pub(crate) struct Callbacks(Mutex<HashMap<String, Arc<Known>>>);
 struct Known {
     /// Of the verifier, so that the time of a comparison tells nothing of it.
     digest: [u8; 32],
-    queue: Arc<Queue>,
+    source: Arc<Source>,
     seen: Mutex<Instant>,
 }
 
 /// Keeps a subscription known until it is dropped.
-struct Registration {
+#[derive(Debug)]
+pub(super) struct Registration {
     id: String,
     known: Arc<Known>,
     callbacks: Arc<Callbacks>,
@@ -86,11 +88,11 @@ impl Callbacks {
         self.lock().get(id).cloned()
     }
 
-    fn register(self: &Arc<Self>, verifier: &str, queue: Arc<Queue>) -> Registration {
+    fn register(self: &Arc<Self>, verifier: &str, source: &Arc<Source>) -> Registration {
         let id = secret();
         let known = Arc::new(Known {
             digest: Sha256::digest(verifier).into(),
-            queue,
+            source: Arc::clone(source),
             seen: Mutex::new(clock::now()),
         });
         self.lock().insert(id.clone(), Arc::clone(&known));
@@ -115,16 +117,16 @@ pub(super) enum Refused {
     Failed(String),
 }
 
-/// Asks a subgraph to send events into a queue. The caller bounds the time.
+/// Asks a subgraph to send events. The caller bounds the time.
 pub(super) async fn subscribe(
     callbacks: &Arc<Callbacks>,
     client: &Client,
     config: &Callback,
     request: EventRequest,
-    queue: Arc<Queue>,
-) -> Result<(), Refused> {
+    source: &Arc<Source>,
+) -> Result<Registration, Refused> {
     let verifier = secret();
-    let registration = callbacks.register(&verifier, Arc::clone(&queue));
+    let registration = callbacks.register(&verifier, source);
     let interval = config.heartbeat_interval.0.0;
     let body = with_extension(
         &request.body,
@@ -154,8 +156,7 @@ pub(super) async fn subscribe(
         let reason = format!("status {}", reply.status.as_u16());
         return Err(Refused::Failed(reason));
     }
-    tokio::task::spawn_local(watch(registration, queue, interval));
-    Ok(())
+    Ok(registration)
 }
 
 /// The request with where events go.
@@ -184,24 +185,23 @@ fn with_extension(
 
 /// Keeps the subscription known while somebody takes its events, and ends it when the subgraph gives no
 /// sign.
-async fn watch(registration: Registration, queue: Arc<Queue>, interval: Option<Duration>) {
+pub(super) async fn watch(registration: Registration, source: &Source, interval: Option<Duration>) {
     let Some(interval) = interval else {
-        return queue.left().await;
+        return source.left().await;
     };
     let patience = interval + GRACE.max(interval);
     loop {
         let seen = *lock(&registration.known.seen);
         let silent = tokio::time::sleep_until((seen + patience).into());
-        match select(pin!(queue.left()), pin!(silent)).await {
+        match select(pin!(source.left()), pin!(silent)).await {
             Either::Left(_) => return,
             Either::Right(_) if *lock(&registration.known.seen) != seen => {}
             Either::Right(_) => {
                 let told = "the subgraph gave no sign of life in time";
-                queue.push(Event::Failed(GraphqlError::new(
+                source.push(Event::Failed(GraphqlError::new(
                     told,
                     "SUBSCRIPTION_HEARTBEAT_ERROR",
                 )));
-                queue.end();
                 return;
             }
         }
@@ -260,17 +260,17 @@ pub(crate) async fn answer(
         return unknown();
     }
     *lock(&known.seen) = clock::now();
-    carry_out(&known.queue, &message, &body)
+    carry_out(&known.source, &message, &body)
 }
 
-fn carry_out(queue: &Queue, message: &Message<'_>, body: &Bytes) -> Reply {
+fn carry_out(source: &Source, message: &Message<'_>, body: &Bytes) -> Reply {
     let status = match message.action {
         Action::Check => StatusCode::NO_CONTENT,
         Action::Next => {
             let Some(payload) = message.payload else {
                 return reply::empty(StatusCode::BAD_REQUEST);
             };
-            queue.push(Event::Response(body.slice_ref(payload.get().as_bytes())));
+            source.push(Event::Response(body.slice_ref(payload.get().as_bytes())));
             StatusCode::OK
         }
         Action::Complete => {
@@ -279,9 +279,9 @@ fn carry_out(queue: &Queue, message: &Message<'_>, body: &Bytes) -> Reply {
                 && errors != "[]"
             {
                 let response = format!(r#"{{"data":null,"errors":{errors}}}"#);
-                queue.push(Event::Response(response.into()));
+                source.push(Event::Response(response.into()));
             }
-            queue.end();
+            source.end();
             StatusCode::ACCEPTED
         }
     };

@@ -24,7 +24,8 @@ use graphql_http::EventFormat;
 
 use super::format;
 use super::opened::{Ended, Opened};
-use super::queue::{Event, Receiver};
+use super::queue::{Ending, Event};
+use super::sharing::Receiver;
 
 /// Time between two signs to a client that the subscription is there, as in the original.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -302,8 +303,9 @@ impl Feed {
         };
         let part = match next {
             None => of_gateway(format::heartbeat(self.format)),
-            Some(None) => return Ok(None),
-            Some(Some(event)) => {
+            Some(Err(Ending::Complete)) => return Ok(None),
+            Some(Err(Ending::Cut)) => return Err(End::Stopping),
+            Some(Ok(event)) => {
                 // Others of the thread have their turn while events come without a pause.
                 tokio::task::consume_budget().await;
                 let answered = self.answering.answer(answer_of(event)).await;
@@ -324,7 +326,8 @@ fn of_gateway(body: Bytes) -> Part {
     }
 }
 
-fn answer_of(event: Event) -> SubgraphAnswer {
+/// As the answer to the request that subscribes.
+pub(super) fn answer_of(event: Event) -> SubgraphAnswer {
     match event {
         Event::Response(body) => SubgraphAnswer::from_body(body),
         Event::Failed(error) => SubgraphAnswer::from_error(error),

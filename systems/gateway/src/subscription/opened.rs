@@ -27,6 +27,10 @@ pub(crate) struct Counts {
     refused: AtomicU64,
     events: AtomicU64,
     skipped: AtomicU64,
+    /// Those at subgraphs that are open.
+    upstream: AtomicUsize,
+    /// Of clients who joined one at a subgraph.
+    joined: AtomicU64,
     /// Of events that wait for clients.
     bytes: AtomicUsize,
     ended: [AtomicU64; REASONS.len()],
@@ -39,6 +43,8 @@ pub(crate) struct Told {
     pub(crate) refused: u64,
     pub(crate) events: u64,
     pub(crate) skipped: u64,
+    pub(crate) upstream: u64,
+    pub(crate) joined: u64,
     /// By reason.
     pub(crate) ended: Vec<(&'static str, u64)>,
 }
@@ -73,7 +79,22 @@ impl Counts {
         self.skipped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many bytes of an event wait for a client.
+    /// One at a subgraph begins.
+    pub(crate) fn begun(&self) {
+        self.upstream.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One at a subgraph has ended.
+    pub(crate) fn received(&self) {
+        self.upstream.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Counts a client who joins one at a subgraph.
+    pub(crate) fn joined(&self) {
+        self.joined.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many bytes of an event wait for clients.
     pub(crate) fn kept(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -98,6 +119,8 @@ impl Counts {
             refused: of(&self.refused),
             events: of(&self.events),
             skipped: of(&self.skipped),
+            upstream: self.upstream.load(Ordering::Relaxed) as u64,
+            joined: of(&self.joined),
             ended: ended.map(|((_, name), count)| (*name, of(count))).collect(),
         }
     }

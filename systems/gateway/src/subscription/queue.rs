@@ -2,7 +2,8 @@
 //!
 //! The subgraph is never made to wait: one that cannot send keeps its events in its own memory, and
 //! misses the sign that the gateway is there. So the queue has a bound, and the oldest event gives way
-//! to a new one.
+//! to a new one. Clients who share a subscription have a queue each; what one of them does not take keeps
+//! nothing from the others.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +20,7 @@ const BYTES_MAX: usize = 4 << 20;
 const BYTES_OF_ALL_MAX: usize = 64 << 20;
 
 /// What came from a subgraph.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Event {
     /// A response to the operation that subscribes.
     Response(Bytes),
@@ -36,12 +37,44 @@ impl Event {
     }
 }
 
+/// An event that clients wait for or shall get. Its bytes count once, for as long as it is in a queue.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    event: Event,
+    counts: Arc<Counts>,
+}
+
+impl Kept {
+    pub(crate) fn new(event: Event, counts: &Arc<Counts>) -> Arc<Self> {
+        counts.kept(event.weight());
+        Arc::new(Self {
+            event,
+            counts: Arc::clone(counts),
+        })
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.counts.let_go(self.event.weight());
+    }
+}
+
+/// Why no more events come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// There are no more, or the last one says why.
+    Complete,
+    /// Nobody receives them any more: the worker that did has stopped.
+    Cut,
+}
+
 #[derive(Debug, Default)]
 struct Waiting {
-    events: VecDeque<Event>,
+    events: VecDeque<Arc<Kept>>,
     bytes: usize,
     /// No more come.
-    is_ended: bool,
+    ended: Option<Ending>,
     /// Nobody takes them any more.
     is_left: bool,
 }
@@ -52,25 +85,18 @@ pub(crate) struct Queue {
     capacity: usize,
     waiting: Mutex<Waiting>,
     arrived: Notify,
-    left: Notify,
     counts: Arc<Counts>,
 }
 
-/// The end that takes the events. Dropping it ends the subscription at the subgraph.
-#[derive(Debug)]
-pub(crate) struct Receiver(Arc<Queue>);
-
 impl Queue {
-    /// A queue for so many events, and its other end.
-    pub(crate) fn new(capacity: usize, counts: &Arc<Counts>) -> (Arc<Self>, Receiver) {
-        let queue = Arc::new(Self {
+    /// A queue for so many events.
+    pub(crate) fn new(capacity: usize, counts: &Arc<Counts>) -> Arc<Self> {
+        Arc::new(Self {
             capacity,
             waiting: Mutex::default(),
             arrived: Notify::new(),
-            left: Notify::new(),
             counts: Arc::clone(counts),
-        });
-        (Arc::clone(&queue), Receiver(queue))
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -79,20 +105,18 @@ impl Queue {
     }
 
     /// Adds an event; the oldest give way to it.
-    pub(crate) fn push(&self, event: Event) {
+    pub(crate) fn push(&self, event: &Arc<Kept>) {
         let mut waiting = self.lock();
-        if waiting.is_ended || waiting.is_left {
+        if waiting.ended.is_some() || waiting.is_left {
             return;
         }
-        waiting.bytes += event.weight();
-        self.counts.kept(event.weight());
-        waiting.events.push_back(event);
+        waiting.bytes += event.event.weight();
+        waiting.events.push_back(Arc::clone(event));
         while self.has_too_much(&waiting) {
             let Some(oldest) = waiting.events.pop_front() else {
                 break;
             };
-            waiting.bytes -= oldest.weight();
-            self.counts.let_go(oldest.weight());
+            waiting.bytes -= oldest.event.weight();
             self.counts.skipped();
         }
         drop(waiting);
@@ -106,52 +130,42 @@ impl Queue {
         of_one || self.counts.bytes() > BYTES_OF_ALL_MAX
     }
 
-    /// No more events come.
-    pub(crate) fn end(&self) {
-        self.lock().is_ended = true;
+    /// No more events come. The first reason counts.
+    pub(crate) fn end(&self, why: Ending) {
+        self.lock().ended.get_or_insert(why);
         self.arrived.notify_one();
     }
 
-    /// The oldest event, or that there are no more; nothing while there is none.
-    fn taken(&self) -> Option<Option<Event>> {
+    /// The oldest event, or why there are no more; nothing while there is none.
+    fn taken(&self) -> Option<Result<Event, Ending>> {
         let mut waiting = self.lock();
-        if let Some(event) = waiting.events.pop_front() {
-            waiting.bytes -= event.weight();
-            self.counts.let_go(event.weight());
-            return Some(Some(event));
+        if let Some(kept) = waiting.events.pop_front() {
+            waiting.bytes -= kept.event.weight();
+            return Some(Ok(kept.event.clone()));
         }
-        waiting.is_ended.then_some(None)
+        waiting.ended.map(Err)
     }
 
-    /// Waits until nobody takes the events any more.
-    pub(crate) async fn left(&self) {
-        while !self.lock().is_left {
-            self.left.notified().await;
-        }
-    }
-}
-
-impl Receiver {
-    /// The next event; nothing when there are no more.
-    pub(crate) async fn next(&mut self) -> Option<Event> {
+    /// The next event.
+    ///
+    /// # Errors
+    /// When there are no more.
+    pub(crate) async fn next(&self) -> Result<Event, Ending> {
         loop {
             // Whoever adds one behind this look leaves a permit, so that it is not missed.
-            if let Some(next) = self.0.taken() {
+            if let Some(next) = self.taken() {
                 return next;
             }
-            self.0.arrived.notified().await;
+            self.arrived.notified().await;
         }
     }
-}
 
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        let mut waiting = self.0.lock();
+    /// Nobody takes the events any more.
+    pub(crate) fn leave(&self) {
+        let mut waiting = self.lock();
         waiting.is_left = true;
+        waiting.bytes = 0;
         waiting.events.clear();
-        self.0.counts.let_go(std::mem::take(&mut waiting.bytes));
-        drop(waiting);
-        self.0.left.notify_one();
     }
 }
 
@@ -161,42 +175,47 @@ mod tests {
 
     use super::*;
 
-    fn number(event: Option<Event>) -> usize {
+    fn number(event: Result<Event, Ending>) -> usize {
         match event {
-            Some(Event::Response(body)) => body.len(),
+            Ok(Event::Response(body)) => body.len(),
             other => panic!("{other:?}"),
         }
     }
 
-    fn next(receiver: &mut Receiver) -> Option<Option<Event>> {
-        receiver.next().now_or_never()
+    fn next(queue: &Queue) -> Option<Result<Event, Ending>> {
+        queue.next().now_or_never()
+    }
+
+    fn event(length: usize, counts: &Arc<Counts>) -> Arc<Kept> {
+        Kept::new(Event::Response(vec![0; length].into()), counts)
     }
 
     #[test]
     fn the_oldest_gives_way() {
         let counts = Arc::default();
-        let (queue, mut receiver) = Queue::new(2, &counts);
+        let queue = Queue::new(2, &counts);
         for length in 1..=4 {
-            queue.push(Event::Response(vec![0; length].into()));
+            queue.push(&event(length, &counts));
         }
-        queue.end();
-        assert_eq!(number(next(&mut receiver).unwrap()), 3);
-        assert_eq!(number(next(&mut receiver).unwrap()), 4);
-        assert!(next(&mut receiver).unwrap().is_none());
-        assert_eq!(counts.told().skipped, 2);
+        queue.end(Ending::Complete);
+        queue.end(Ending::Cut);
+        assert_eq!(number(next(&queue).unwrap()), 3);
+        assert_eq!(number(next(&queue).unwrap()), 4);
+        assert_eq!(next(&queue).unwrap().unwrap_err(), Ending::Complete);
+        assert_eq!((counts.told().skipped, counts.bytes()), (2, 0));
     }
 
     #[test]
     fn bytes_count_and_a_single_event_always_fits() {
         let counts = Arc::default();
-        let (queue, mut receiver) = Queue::new(100, &counts);
+        let queue = Queue::new(100, &counts);
         let most = BYTES_MAX / 2 + 1;
-        queue.push(Event::Response(vec![0; most].into()));
-        queue.push(Event::Response(vec![0; most].into()));
-        assert_eq!(number(next(&mut receiver).unwrap()), most);
-        assert!(next(&mut receiver).is_none());
-        queue.push(Event::Response(vec![0; 3 * BYTES_MAX].into()));
-        assert_eq!(number(next(&mut receiver).unwrap()), 3 * BYTES_MAX);
+        queue.push(&event(most, &counts));
+        queue.push(&event(most, &counts));
+        assert_eq!(number(next(&queue).unwrap()), most);
+        assert!(next(&queue).is_none());
+        queue.push(&event(3 * BYTES_MAX, &counts));
+        assert_eq!(number(next(&queue).unwrap()), 3 * BYTES_MAX);
         assert_eq!(counts.told().skipped, 1);
     }
 
@@ -204,31 +223,40 @@ mod tests {
     fn clients_that_read_nothing_cannot_have_all_memory() {
         let counts = Arc::default();
         let each = BYTES_MAX - 1;
-        let mut queues: Vec<(Arc<Queue>, Receiver)> =
-            (0..40).map(|_| Queue::new(2, &counts)).collect();
-        for (queue, _) in &queues {
-            queue.push(Event::Response(vec![0; each].into()));
+        let mut queues: Vec<_> = (0..40).map(|_| Queue::new(2, &counts)).collect();
+        for queue in &queues {
+            queue.push(&event(each, &counts));
         }
         assert!(counts.bytes() <= BYTES_OF_ALL_MAX);
         assert_eq!(counts.bytes(), 16 * each);
         assert_eq!(counts.told().skipped, 24);
         // What is taken or left has room for others.
-        assert_eq!(number(next(&mut queues[0].1).unwrap()), each);
-        queues[30].0.push(Event::Response(vec![0; each].into()));
-        assert_eq!(number(next(&mut queues[30].1).unwrap()), each);
+        assert_eq!(number(next(&queues[0]).unwrap()), each);
+        queues[30].push(&event(each, &counts));
+        assert_eq!(number(next(&queues[30]).unwrap()), each);
         queues.clear();
         assert_eq!(counts.bytes(), 0);
     }
 
     #[test]
-    fn who_sends_learns_that_the_client_left() {
+    fn an_event_that_several_wait_for_counts_once() {
         let counts = Arc::default();
-        let (queue, receiver) = Queue::new(2, &counts);
-        assert!(queue.left().now_or_never().is_none());
-        drop(receiver);
-        assert!(queue.left().now_or_never().is_some());
-        // And nothing is kept for it.
-        queue.push(Event::Response(Bytes::from_static(b"1")));
-        assert!(queue.lock().events.is_empty());
+        let each = BYTES_MAX - 1;
+        let queues: Vec<_> = (0..40).map(|_| Queue::new(2, &counts)).collect();
+        let shared = event(each, &counts);
+        for queue in &queues {
+            queue.push(&shared);
+        }
+        drop(shared);
+        assert_eq!((counts.bytes(), counts.told().skipped), (each, 0));
+        for queue in &queues[1..] {
+            assert_eq!(number(next(queue).unwrap()), each);
+        }
+        assert_eq!(counts.bytes(), each);
+        queues[0].leave();
+        assert_eq!(counts.bytes(), 0);
+        // And nothing is kept for who left.
+        queues[0].push(&event(1, &counts));
+        assert_eq!(counts.bytes(), 0);
     }
 }

@@ -2,7 +2,6 @@
 //! forerunner `subscriptions-transport-ws`. One operation for each connection.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,7 +15,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::pin::pin;
 
-use super::queue::{Event, Queue};
+use super::queue::Event;
+use super::sharing::Source;
 
 /// The longest message of a subgraph.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 4 << 20;
@@ -26,7 +26,8 @@ pub(crate) const OPENING_MAX: Duration = Duration::from_secs(10);
 const WRITE_MAX: Duration = Duration::from_secs(5);
 /// How long a goodbye may take.
 const GOODBYE_MAX: Duration = Duration::from_secs(1);
-/// Messages after which other work of the thread has its turn: a subgraph may send without a pause.
+/// Messages, each as often as it has clients, after which other work of the thread has its turn: a
+/// subgraph may send without a pause.
 const MESSAGES_AT_ONCE: usize = 32;
 /// The only operation of a connection.
 const ID: &str = "1";
@@ -122,7 +123,7 @@ impl Link {
     /// Connects and subscribes. The caller bounds the time.
     pub(crate) async fn open(
         client: &Client,
-        (request, parameters): (EventRequest, Option<Value>),
+        (request, parameters): (&EventRequest, Option<&Value>),
         (protocol, heartbeat): (WebSocketProtocol, Option<Duration>),
         message_bytes_max: usize,
     ) -> Result<Self, Broken> {
@@ -139,7 +140,8 @@ impl Link {
             protocol,
             heartbeat,
         };
-        let parameters = parameters.unwrap_or_else(|| json!({}));
+        let nothing = json!({});
+        let parameters = parameters.unwrap_or(&nothing);
         let begin = json!({"type": "connection_init", "payload": parameters}).to_string();
         link.send(&begin).await.map_err(Broken::connecting)?;
         loop {
@@ -200,11 +202,11 @@ impl Link {
         }
     }
 
-    /// Moves events into the queue until there are no more, or nobody wants them.
-    pub(crate) async fn pump(mut self, name: Arc<str>, queue: Arc<Queue>) {
+    /// Gives events to the clients until there are no more, or nobody wants them.
+    pub(crate) async fn pump(mut self, name: &str, source: &Source) {
         let ended = {
-            let events = pin!(self.events(&queue));
-            match select(pin!(queue.left()), events).await {
+            let events = pin!(self.events(source));
+            match select(pin!(source.left()), events).await {
                 Either::Left(_) => None,
                 Either::Right((ended, _)) => Some(ended),
             }
@@ -213,15 +215,15 @@ impl Link {
             None | Some(Ok(())) => {}
             Some(Err(broken)) => {
                 log::warn!("subgraph `{name}`: {broken}");
-                queue.push(Event::Failed(broken.of_subgraph(&name)));
+                source.push(Event::Failed(broken.of_subgraph(name)));
             }
         }
-        queue.end();
+        source.end();
         // What is not taken by then is cut with the connection.
         let _ = tokio::time::timeout(GOODBYE_MAX, self.goodbye()).await;
     }
 
-    async fn events(&mut self, queue: &Queue) -> Result<(), Broken> {
+    async fn events(&mut self, source: &Source) -> Result<(), Broken> {
         let mut count = 0_usize;
         let mut is_asked = false;
         loop {
@@ -241,9 +243,9 @@ impl Link {
             };
             is_asked = false;
             match said {
-                Said::Event(body) => queue.push(Event::Response(body)),
+                Said::Event(body) => count += source.push(Event::Response(body)),
                 Said::Refused(body) => {
-                    queue.push(Event::Response(body));
+                    source.push(Event::Response(body));
                     return Ok(());
                 }
                 Said::Complete => return Ok(()),
@@ -252,7 +254,8 @@ impl Link {
                 Said::Accepted => return Err(Broken::message("a connection was accepted twice")),
             }
             count += 1;
-            if count.is_multiple_of(MESSAGES_AT_ONCE) {
+            if count >= MESSAGES_AT_ONCE {
+                count = 0;
                 tokio::task::yield_now().await;
             }
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::client::{Connection, Response};
-use crate::connections::metric_reaches;
+use crate::connections::{metric_falls_to, metric_reaches};
 use crate::deferred::Stream;
 use crate::gateway::{Gateway, Setup};
 use crate::stub::{Answer, Stub, json as answer_json};
@@ -150,6 +150,27 @@ fn events_come_by_requests_to_the_gateway() {
         "graphql_subscriptions_ended_total{by=\"subgraph\"}",
         1,
     );
+    assert_eq!(told.send("check", json!({})).status, 404);
+}
+
+#[test]
+fn several_clients_share_one_and_the_last_who_leaves_ends_it() {
+    let subgraph = obedient();
+    let gateway = start(&subgraph, "");
+    let mut first = Stream::begin(&gateway, MULTIPART, COUNT);
+    let told = subgraph.told.recv().unwrap();
+    let mut second = Stream::begin(&gateway, MULTIPART, COUNT);
+    assert_eq!(subgraph.stub.seen().len(), 1);
+    told.event(json!({"count": 1}));
+    for stream in [&mut first, &mut second] {
+        assert_eq!(payload(stream), json!({"data": {"count": 1}}));
+    }
+    drop(first);
+    metric_falls_to(&gateway, "graphql_subscriptions ", 1);
+    told.event(json!({"count": 2}));
+    assert_eq!(payload(&mut second), json!({"data": {"count": 2}}));
+    drop(second);
+    metric_falls_to(&gateway, "graphql_subscriptions_upstream ", 0);
     assert_eq!(told.send("check", json!({})).status, 404);
 }
 

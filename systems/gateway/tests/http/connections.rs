@@ -36,7 +36,7 @@ pub(crate) fn metric_reaches(gateway: &Gateway, series: &str, least: u64) {
 }
 
 /// A number of the gateway's metrics, once it is no more than this.
-fn metric_falls_to(gateway: &Gateway, series: &str, most: u64) {
+pub(crate) fn metric_falls_to(gateway: &Gateway, series: &str, most: u64) {
     metric_is(gateway, series, |count| count <= most);
 }
 

@@ -39,10 +39,15 @@ impl Stream {
     }
 
     pub(crate) fn send(gateway: &Gateway, accept: &str, body: &str) -> Self {
+        Self::send_as(gateway, accept, "yes", body)
+    }
+
+    /// With this value of the header `x-mine`.
+    pub(crate) fn send_as(gateway: &Gateway, accept: &str, mine: &str, body: &str) -> Self {
         let mut socket = TcpStream::connect(&gateway.address).unwrap();
         let length = body.len();
         let head = format!(
-            "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\naccept: {accept}\r\naccept-encoding: gzip\r\nx-mine: yes\r\ncontent-length: {length}\r\n\r\n{body}"
+            "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\naccept: {accept}\r\naccept-encoding: gzip\r\nx-mine: {mine}\r\ncontent-length: {length}\r\n\r\n{body}"
         );
         socket.write_all(head.as_bytes()).unwrap();
         socket

@@ -29,6 +29,7 @@ pub(crate) struct Setup {
     variables: Vec<(&'static str, String)>,
     has_supergraph: bool,
     descriptors: Option<u32>,
+    workers: &'static str,
 }
 
 impl Setup {
@@ -41,6 +42,7 @@ impl Setup {
             variables: Vec::new(),
             has_supergraph: true,
             descriptors: None,
+            workers: "1",
         }
     }
 
@@ -74,6 +76,11 @@ impl Setup {
         self
     }
 
+    pub(crate) fn workers(mut self, count: &'static str) -> Self {
+        self.workers = count;
+        self
+    }
+
     fn prepare(&self) -> (TempDir, Command) {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("router.yaml"), &self.config).unwrap();
@@ -96,7 +103,7 @@ impl Setup {
             .args(["--config", "router.yaml"])
             .args(["--listen", "127.0.0.1:0"])
             .args(["--health-listen", "127.0.0.1:0"])
-            .args(["--workers", "1"])
+            .args(["--workers", self.workers])
             .args(&self.flags)
             .envs(self.variables.iter().map(|(name, value)| (*name, value)))
             .current_dir(folder.path());

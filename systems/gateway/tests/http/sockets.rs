@@ -53,15 +53,15 @@ impl Sockets {
         self.sessions.recv_timeout(PATIENCE).unwrap()
     }
 
+    /// The next connection, if there is one in this time.
+    pub(crate) fn next_within(&self, time: Duration) -> Option<Session> {
+        self.sessions.recv_timeout(time).ok()
+    }
+
     /// The next connection, accepted, and what it subscribes to.
     pub(crate) fn subscribed(&self) -> (Session, Value) {
         let mut session = self.connected();
-        let mut init = session.read();
-        assert_eq!(init["type"], "connection_init");
-        session.parameters = init["payload"].take();
-        session.send(json!({"type": "connection_ack"}));
-        let subscribe = session.read();
-        assert_eq!(subscribe["id"], "1");
+        let subscribe = session.agree();
         (session, subscribe)
     }
 
@@ -95,6 +95,17 @@ impl Session {
             parameters: Value::Null,
             socket,
         })
+    }
+
+    /// Accepts what the gateway begins with, and gives what it subscribes to.
+    pub(crate) fn agree(&mut self) -> Value {
+        let mut init = self.read();
+        assert_eq!(init["type"], "connection_init");
+        self.parameters = init["payload"].take();
+        self.send(json!({"type": "connection_ack"}));
+        let subscribe = self.read();
+        assert_eq!(subscribe["id"], "1");
+        subscribe
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {

@@ -45,7 +45,7 @@ async fn chunk(response: &mut http::Response<Incoming>) -> String {
 fn one_connection_of_http2_carries_several_and_each_can_be_left() {
     let sockets = Sockets::start();
     let config = format!(
-        "override_subgraph_url: {{prices: '{}'}}\nsubscription: {{mode: {{passthrough: {{all: {{}}}}}}}}\n",
+        "override_subgraph_url: {{prices: '{}'}}\nsubscription: {{enable_deduplication: false, mode: {{passthrough: {{all: {{}}}}}}}}\n",
         sockets.url
     );
     let gateway = Setup::new(&config)

@@ -29,26 +29,26 @@ pub(crate) const COUNT: &str = "subscription { count(to: 3) }";
 
 const REVIEWS: &str = r#"{"data":{"_entities":[{"reviews":[{"score":5}]}]}}"#;
 
-fn reviews() -> Stub {
+pub(crate) fn reviews() -> Stub {
     Stub::start(|_| answer_json(REVIEWS))
 }
 
-fn config(sockets: &Sockets, reviews: &Stub, more: &str) -> String {
+pub(crate) fn config(sockets: &Sockets, reviews: &Stub, more: &str) -> String {
     format!(
         "override_subgraph_url: {{prices: '{}/graphql', reviews: '{}/r'}}\ninclude_subgraph_errors: {{all: true}}\n{more}\n",
         sockets.url, reviews.url
     )
 }
 
-const ALL: &str = "subscription: {mode: {passthrough: {all: {path: /ws}}}}\n";
+pub(crate) const ALL: &str = "subscription: {mode: {passthrough: {all: {path: /ws}}}}\n";
 
-fn start(config: &str) -> Gateway {
+pub(crate) fn start(config: &str) -> Gateway {
     Setup::new(config)
         .file("supergraph.graphql", SUPERGRAPH)
         .start()
 }
 
-fn gateway(sockets: &Sockets, reviews: &Stub, more: &str) -> Gateway {
+pub(crate) fn gateway(sockets: &Sockets, reviews: &Stub, more: &str) -> Gateway {
     start(&config(sockets, reviews, &format!("{ALL}{more}")))
 }
 
@@ -67,11 +67,11 @@ pub(crate) fn open(
     })
 }
 
-fn price(id: u32, price: u32) -> Value {
+pub(crate) fn price(id: u32, price: u32) -> Value {
     json!({"priceChanged": {"__typename": "Product", "id": id.to_string(), "price": price}})
 }
 
-fn with_review(id: u32, price: u32) -> Value {
+pub(crate) fn with_review(id: u32, price: u32) -> Value {
     json!({"data": {"priceChanged": {"id": id.to_string(), "price": price, "reviews": [{"score": 5}]}}})
 }
 
@@ -118,7 +118,7 @@ fn only(stream: &mut Stream) -> String {
         .to_owned()
 }
 
-fn payload_of_whole(stream: &mut Stream) -> Value {
+pub(crate) fn payload_of_whole(stream: &mut Stream) -> Value {
     let media = "content-type: multipart/mixed;boundary=\"graphql\";subscriptionSpec=1.0";
     assert!(stream.has(media), "{}", stream.head);
     let (mut part, is_last) = part(stream);
@@ -592,8 +592,8 @@ fn events_without_a_pause_do_not_put_off_the_end() {
 fn signs_of_life_come_while_nothing_happens() {
     let (sockets, reviews) = (Sockets::start(), reviews());
     let gateway = gateway(&sockets, &reviews, "");
-    let (mut multipart, _first, _) = open(&gateway, &sockets, MULTIPART, COUNT);
-    let (mut server_sent, _second, _) = open(&gateway, &sockets, SERVER_SENT, COUNT);
+    let (mut multipart, _session, _) = open(&gateway, &sockets, MULTIPART, COUNT);
+    let mut server_sent = Stream::begin(&gateway, SERVER_SENT, COUNT);
     multipart.chunk().unwrap();
     server_sent.chunk().unwrap();
     assert_eq!(
@@ -609,7 +609,7 @@ fn a_stop_ends_subscriptions_at_once() {
     let more = "supergraph: {connection_shutdown_timeout: 30s}\n";
     let gateway = gateway(&sockets, &reviews, more);
     let (mut multipart, mut session, _) = open(&gateway, &sockets, MULTIPART, COUNT);
-    let (mut server_sent, _second, _) = open(&gateway, &sockets, SERVER_SENT, COUNT);
+    let mut server_sent = Stream::begin(&gateway, SERVER_SENT, COUNT);
     server_sent.chunk().unwrap();
     let begin = test_client::now();
     gateway.signal(Signal::TERM);

@@ -332,12 +332,28 @@ fn subscriptions_need_a_way_for_events_to_come() {
     works: 2
     mistake: 1 expected a time above zero, or `disabled`
     ");
-    assert_snapshot!(
-        told("subscription: {deduplication: {enabled: true}, mode: {passthrough: {all: {}}}}\n"),
-        @"
+    let beside = |keys: &str| {
+        told(&format!(
+            "subscription: {{{keys}, mode: {{passthrough: {{all: {{}}}}}}}}\n"
+        ))
+    };
+    assert_snapshot!(beside("max_reconnect_attempts: 3"), @"
     works: 1
-    no effect: 1 subscription.deduplication
+    no effect: 1 subscription.max_reconnect_attempts
     starts
-    "
-    );
+    ");
+    // In the forms of all versions of the original.
+    for keys in [
+        "enable_deduplication: false",
+        "deduplication: {enabled: false, ignored_headers: [user-agent]}",
+        "deduplication: {all: {enabled: false}, subgraphs: {a: {ignore_auth_context: true}}}",
+    ] {
+        let told = beside(keys);
+        assert!(told.ends_with("starts"), "{told}");
+        assert!(!told.contains("no effect"), "{told}");
+    }
+    assert_snapshot!(beside("enable_deduplication: true, deduplication: {enabled: false}"), @"
+    works: 2
+    mistake: 1 `subscription.deduplication.all.enabled` is there twice
+    ");
 }
