@@ -62,8 +62,8 @@ const RESOLVER: &str = "the system's resolver decides";
 const NO_PINGS: &str = "idle connections are not asked, and are closed after `pool_idle_timeout`";
 const NO_HEADERS: &str =
     "the log has no headers; spans have the names of clients and `User-Agent` alone";
-const NO_RECONNECT: &str =
-    "a subscription ends with its connection, and its client subscribes again";
+const FOR_SOCKETS: &str =
+    "it is said for WebSockets: write it below `mode.passthrough.all`, or below a subgraph there";
 const ONE_SAMPLER: &str = "`telemetry.exporters.tracing.common.sampler` decides for all";
 const NO_LIBRARIES: &str = "libraries of clients are not counted";
 const ALL_INDEXES: &str =
@@ -117,24 +117,8 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "there are no plugins in WebAssembly, and what they check or change would be missing: move them to a script (`rhai`) or to a coprocessor",
     ),
     // What clients ask for.
-    idle("subscription/max_reconnect_attempts", NO_RECONNECT),
-    idle("subscription/reconnect_delay", NO_RECONNECT),
-    idle(
-        "subscription/mode/passthrough/all/max_reconnect_attempts",
-        NO_RECONNECT,
-    ),
-    idle(
-        "subscription/mode/passthrough/all/reconnect_delay",
-        NO_RECONNECT,
-    ),
-    idle(
-        "subscription/mode/passthrough/subgraphs/*/max_reconnect_attempts",
-        NO_RECONNECT,
-    ),
-    idle(
-        "subscription/mode/passthrough/subgraphs/*/reconnect_delay",
-        NO_RECONNECT,
-    ),
+    idle("subscription/max_reconnect_attempts", FOR_SOCKETS),
+    idle("subscription/reconnect_delay", FOR_SOCKETS),
     refused(
         "events",
         On::Filled,

@@ -109,7 +109,7 @@ pub struct Passthrough {
 }
 
 /// How a subgraph is reached by WebSocket.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebSocketMode {
     /// The path, in place of that of the subgraph's URL.
@@ -119,6 +119,23 @@ pub struct WebSocketMode {
     /// How often the subgraph is asked whether it is still there: `disabled`, `enabled` for 5s, or a
     /// time.
     pub heartbeat_interval: Written<HeartbeatInterval>,
+    /// How often a connection that was lost is opened again before clients are told; it is counted anew
+    /// after an event. Never when left out, as in the original.
+    pub max_reconnect_attempts: u32,
+    /// The pause before each attempt.
+    pub reconnect_delay: Written<Duration>,
+}
+
+impl Default for WebSocketMode {
+    fn default() -> Self {
+        Self {
+            path: None,
+            protocol: WebSocketProtocol::default(),
+            heartbeat_interval: Written::default(),
+            max_reconnect_attempts: 0,
+            reconnect_delay: Written(Duration::from_secs(1)),
+        }
+    }
 }
 
 /// What is spoken over a WebSocket.

@@ -96,6 +96,8 @@ fn subscriptions(scrape: &mut Scrape<'_>, told: &Told) -> Result {
     scrape.gauge("graphql_subscriptions_upstream", help, upstream)?;
     let help = "Subscriptions of clients that joined one at a subgraph";
     scrape.counter("graphql_subscriptions_joined", help, told.joined)?;
+    let help = "Attempts to subscribe again at a subgraph whose connection was lost";
+    scrape.counter("graphql_subscriptions_reconnects", help, told.reconnects)?;
     let ended: Vec<_> = told
         .ended
         .iter()

@@ -31,6 +31,7 @@ pub(crate) struct Counts {
     upstream: AtomicUsize,
     /// Of clients who joined one at a subgraph.
     joined: AtomicU64,
+    reconnects: AtomicU64,
     /// Of events that wait for clients.
     bytes: AtomicUsize,
     ended: [AtomicU64; REASONS.len()],
@@ -45,6 +46,7 @@ pub(crate) struct Told {
     pub(crate) skipped: u64,
     pub(crate) upstream: u64,
     pub(crate) joined: u64,
+    pub(crate) reconnects: u64,
     /// By reason.
     pub(crate) ended: Vec<(&'static str, u64)>,
 }
@@ -94,6 +96,11 @@ impl Counts {
         self.joined.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts an attempt to go on with one at a subgraph over another connection.
+    pub(crate) fn reconnects(&self) {
+        self.reconnects.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// So many bytes of an event wait for clients.
     pub(crate) fn kept(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -121,6 +128,7 @@ impl Counts {
             skipped: of(&self.skipped),
             upstream: self.upstream.load(Ordering::Relaxed) as u64,
             joined: of(&self.joined),
+            reconnects: of(&self.reconnects),
             ended: ended.map(|((_, name), count)| (*name, of(count))).collect(),
         }
     }

@@ -16,7 +16,7 @@ use crate::serving::Serving;
 use super::callback;
 use super::queue::Event;
 use super::sharing::{Receiving, Source};
-use super::socket::{Broken, Link, MESSAGE_BYTES_MAX, OPENING_MAX};
+use super::socket::{Broken, Ended, Link, MESSAGE_BYTES_MAX, OPENING_MAX};
 
 /// What a subgraph is asked for.
 #[derive(Debug)]
@@ -61,15 +61,81 @@ async fn by_socket(serving: &Serving, mode: &WebSocketMode, source: &Source, ask
     let Some(opened) = unless_left(source, opened(serving, mode, asked)).await else {
         return;
     };
-    match opened {
-        Ok(link) => {
-            source.open();
-            link.pump(name, source).await;
-        }
+    let mut link = match opened {
+        Ok(link) => link,
         Err(broken) => {
             log::warn!("subgraph `{name}`: no subscription: {broken}");
-            source.refuse(Event::Failed(broken.of_subgraph(name)));
+            return source.refuse(Event::Failed(broken.of_subgraph(name)));
         }
+    };
+    source.open();
+    let mut attempts = 0;
+    loop {
+        let broken = match link.pump(source).await {
+            Ended::Broken { why, has_given } => {
+                if has_given {
+                    attempts = 0;
+                }
+                why
+            }
+            Ended::Complete | Ended::Left => {
+                source.end();
+                return link.leave().await;
+            }
+        };
+        if !(broken.is_passing() && attempts < mode.max_reconnect_attempts) {
+            fail(source, name, &broken);
+            return link.leave().await;
+        }
+        // Closed before the next one is opened, which may need its place.
+        drop(link);
+        let again = again(serving, mode, asked, (&mut attempts, broken));
+        link = match unless_left(source, while_serving(serving, again)).await {
+            None => return,
+            Some(Ok(link)) => link,
+            Some(Err(broken)) => return fail(source, name, &broken),
+        };
+    }
+}
+
+/// Tells all clients why there are no more events.
+fn fail(source: &Source, name: &str, broken: &Broken) {
+    log::warn!("subgraph `{name}`: {broken}");
+    source.push(Event::Failed(broken.of_subgraph(name)));
+    source.end();
+}
+
+/// Subscribes again, after a pause each time, as often as is allowed.
+async fn again(
+    serving: &Serving,
+    mode: &WebSocketMode,
+    asked: &Asked,
+    (attempts, mut broken): (&mut u32, Broken),
+) -> Result<Link, Broken> {
+    let (name, delay) = (&asked.name, mode.reconnect_delay.0);
+    while broken.is_passing() && *attempts < mode.max_reconnect_attempts {
+        *attempts += 1;
+        log::warn!(
+            "subgraph `{name}`: {broken}; attempt {attempts} to subscribe again in {delay:?}"
+        );
+        tokio::time::sleep(delay).await;
+        serving.lasting.subscriptions.reconnects();
+        match opened(serving, mode, asked).await {
+            Ok(link) => return Ok(link),
+            Err(next) => broken = next,
+        }
+    }
+    Err(broken)
+}
+
+/// What a future gives, and nothing ever when the gateway stops or another generation serves: then it is
+/// given up, and clients, who are told so one by one, leave.
+async fn while_serving<T>(serving: &Serving, future: impl Future<Output = T>) -> T {
+    let drained = pin!(serving.lasting.drain.begun());
+    let retired = pin!(serving.retired());
+    match select(select(drained, retired), pin!(future)).await {
+        Either::Left(_) => std::future::pending().await,
+        Either::Right((given, _)) => given,
     }
 }
 

@@ -10,6 +10,7 @@ use gateway_config::WebSocketProtocol;
 use gateway_extensions::EventRequest;
 use gateway_federation::GraphqlError;
 use gateway_upstream::{Client, Received, Upgrade, WebSocket, WebSocketError};
+use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -43,12 +44,30 @@ const CROWDED: &str = "REQUEST_CONCURRENCY_LIMITED";
 pub(crate) struct Broken {
     code: &'static str,
     reason: String,
+    is_passing: bool,
 }
 
 impl Broken {
+    /// What would be the same the next time.
     fn new(code: &'static str, reason: impl Into<String>) -> Self {
-        let reason = reason.into();
-        Self { code, reason }
+        Self {
+            code,
+            reason: reason.into(),
+            is_passing: false,
+        }
+    }
+
+    /// What may be otherwise the next time.
+    fn passing(self) -> Self {
+        Self {
+            is_passing: true,
+            ..self
+        }
+    }
+
+    /// Whether connecting again may help.
+    pub(crate) fn is_passing(&self) -> bool {
+        self.is_passing
     }
 
     fn connecting(reason: impl ToString) -> Self {
@@ -59,19 +78,47 @@ impl Broken {
     fn unopened(error: WebSocketError) -> Self {
         match error {
             WebSocketError::Connect(error) if error.is_crowded() => {
-                Self::new(CROWDED, error.to_string())
+                Self::new(CROWDED, error.to_string()).passing()
             }
-            other => Self::connecting(other),
+            WebSocketError::Refused(status) if !may_change(status) => Self::connecting(error),
+            other => Self::connecting(other).passing(),
         }
     }
 
     /// A subgraph that has not accepted a connection in time.
     pub(crate) fn silent(limit: Duration) -> Self {
-        Self::connecting(format!("no WebSocket within {limit:?}"))
+        Self::connecting(format!("no WebSocket within {limit:?}")).passing()
     }
 
+    /// It says what it must not.
     fn message(reason: impl ToString) -> Self {
         Self::new("WEBSOCKET_MESSAGE_ERROR", reason.to_string())
+    }
+
+    /// It can no longer be heard or spoken to.
+    fn lost(error: WebSocketError) -> Self {
+        match error {
+            WebSocketError::TooLarge(_) => Self::message(error),
+            other => Self::message(other).passing(),
+        }
+    }
+
+    /// It ends the connection, with this code.
+    fn closed(code: u16, reason: &str) -> Self {
+        let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
+        let closed = Self::new(
+            "WEBSOCKET_CLOSE_ERROR",
+            format!(
+                "websocket connection has been closed with error code '{code}' and reason '{reason}'"
+            ),
+        );
+        match code {
+            // The gateway was too slow.
+            4408 => closed.passing(),
+            // Of WebSocket: what is sent is wrong. Of the protocols: who sends it may not.
+            1002 | 1003 | 1007..=1010 | 4400..=4499 => closed,
+            _ => closed.passing(),
+        }
     }
 
     /// As an error of the subgraph with this name.
@@ -83,6 +130,30 @@ impl Broken {
         };
         GraphqlError::new(message, self.code).with("service", name)
     }
+}
+
+/// Whether a handshake that was answered with this may go well the next time.
+fn may_change(status: StatusCode) -> bool {
+    let is_early = [
+        StatusCode::REQUEST_TIMEOUT,
+        StatusCode::TOO_EARLY,
+        StatusCode::TOO_MANY_REQUESTS,
+    ];
+    status.is_server_error() || is_early.contains(&status)
+}
+
+/// How receiving has ended.
+pub(crate) enum Ended {
+    /// Nobody wants the events any more.
+    Left,
+    /// The subgraph has said that there are no more.
+    Complete,
+    /// It was not said.
+    Broken {
+        why: Broken,
+        /// Whether there was an event over this connection.
+        has_given: bool,
+    },
 }
 
 /// What a subgraph says.
@@ -143,7 +214,7 @@ impl Link {
         let nothing = json!({});
         let parameters = parameters.unwrap_or(&nothing);
         let begin = json!({"type": "connection_init", "payload": parameters}).to_string();
-        link.send(&begin).await.map_err(Broken::connecting)?;
+        link.tell(&begin).await?;
         loop {
             match link.next().await? {
                 Said::Accepted => break,
@@ -161,69 +232,61 @@ impl Link {
             WebSocketProtocol::GraphqlTransportWs => "start",
         };
         let subscribe = format!(r#"{{"id":"{ID}","type":"{kind}","payload":{body}}}"#);
-        link.send(&subscribe).await.map_err(Broken::connecting)?;
+        link.tell(&subscribe).await?;
         Ok(link)
     }
 
-    async fn send(&mut self, text: &str) -> Result<(), String> {
+    async fn send(&mut self, text: &str) -> Result<(), Broken> {
         let sent = self.socket.send(text.to_owned());
         match tokio::time::timeout(WRITE_MAX, sent).await {
-            Ok(sent) => sent.map_err(|error| error.to_string()),
-            Err(_) => Err("the subgraph takes no bytes".to_owned()),
+            Ok(sent) => sent.map_err(Broken::lost),
+            Err(_) => Err(Broken::message("the subgraph takes no bytes").passing()),
         }
     }
 
+    /// Sends what belongs to the opening.
+    async fn tell(&mut self, text: &str) -> Result<(), Broken> {
+        let told = self.send(text).await;
+        told.map_err(|broken| Broken::connecting(broken).passing())
+    }
+
     async fn pong(&mut self) -> Result<(), Broken> {
-        self.send(r#"{"type":"pong"}"#)
-            .await
-            .map_err(Broken::message)
+        self.send(r#"{"type":"pong"}"#).await
     }
 
     /// What the subgraph says next. May be dropped and called again.
     async fn next(&mut self) -> Result<Said, Broken> {
-        let received = self.socket.next().await.map_err(Broken::message)?;
+        let received = self.socket.next().await.map_err(Broken::lost)?;
         match received {
             Some(Received::Message(bytes)) => read(self.protocol, &bytes),
             Some(Received::Alive) => Ok(Said::Alive),
             Some(Received::Closed { code, reason }) => {
-                let code = code.unwrap_or(1005);
-                let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
-                Err(Broken::new(
-                    "WEBSOCKET_CLOSE_ERROR",
-                    format!(
-                        "websocket connection has been closed with error code '{code}' and reason '{reason}'"
-                    ),
-                ))
+                Err(Broken::closed(code.unwrap_or(1005), &reason))
             }
-            None => Err(Broken::new(
-                "WEBSOCKET_CLOSE_ERROR",
-                "the connection ended before the subscription",
-            )),
+            None => {
+                let reason = "the connection ended before the subscription";
+                Err(Broken::new("WEBSOCKET_CLOSE_ERROR", reason).passing())
+            }
         }
     }
 
     /// Gives events to the clients until there are no more, or nobody wants them.
-    pub(crate) async fn pump(mut self, name: &str, source: &Source) {
+    pub(crate) async fn pump(&mut self, source: &Source) -> Ended {
+        let mut has_given = false;
         let ended = {
-            let events = pin!(self.events(source));
+            let events = pin!(self.events(source, &mut has_given));
             match select(pin!(source.left()), events).await {
-                Either::Left(_) => None,
-                Either::Right((ended, _)) => Some(ended),
+                Either::Left(_) => return Ended::Left,
+                Either::Right((ended, _)) => ended,
             }
         };
         match ended {
-            None | Some(Ok(())) => {}
-            Some(Err(broken)) => {
-                log::warn!("subgraph `{name}`: {broken}");
-                source.push(Event::Failed(broken.of_subgraph(name)));
-            }
+            Ok(()) => Ended::Complete,
+            Err(why) => Ended::Broken { why, has_given },
         }
-        source.end();
-        // What is not taken by then is cut with the connection.
-        let _ = tokio::time::timeout(GOODBYE_MAX, self.goodbye()).await;
     }
 
-    async fn events(&mut self, source: &Source) -> Result<(), Broken> {
+    async fn events(&mut self, source: &Source, has_given: &mut bool) -> Result<(), Broken> {
         let mut count = 0_usize;
         let mut is_asked = false;
         loop {
@@ -232,7 +295,7 @@ impl Link {
                 Some(interval) => match tokio::time::timeout(interval, self.next()).await {
                     Ok(said) => said?,
                     Err(_) if is_asked => {
-                        return Err(Broken::message("the subgraph is silent"));
+                        return Err(Broken::message("the subgraph is silent").passing());
                     }
                     Err(_) => {
                         is_asked = true;
@@ -243,7 +306,10 @@ impl Link {
             };
             is_asked = false;
             match said {
-                Said::Event(body) => count += source.push(Event::Response(body)),
+                Said::Event(body) => {
+                    *has_given = true;
+                    count += source.push(Event::Response(body));
+                }
                 Said::Refused(body) => {
                     source.push(Event::Response(body));
                     return Ok(());
@@ -262,18 +328,22 @@ impl Link {
     }
 
     async fn ask(&mut self) -> Result<(), Broken> {
-        let asked = match self.protocol {
+        match self.protocol {
             WebSocketProtocol::GraphqlWs => self.send(r#"{"type":"ping"}"#).await,
             // The older protocol has no such message; that of WebSocket itself is answered by any.
             WebSocketProtocol::GraphqlTransportWs => {
                 let asked = tokio::time::timeout(WRITE_MAX, self.socket.ping()).await;
                 match asked {
-                    Ok(asked) => asked.map_err(|error| error.to_string()),
-                    Err(_) => Err("the subgraph takes no bytes".to_owned()),
+                    Ok(asked) => asked.map_err(Broken::lost),
+                    Err(_) => Err(Broken::message("the subgraph takes no bytes").passing()),
                 }
             }
-        };
-        asked.map_err(Broken::message)
+        }
+    }
+
+    /// Says that no more events are wanted. What is not taken by then is cut with the connection.
+    pub(crate) async fn leave(mut self) {
+        let _ = tokio::time::timeout(GOODBYE_MAX, self.goodbye()).await;
     }
 
     async fn goodbye(&mut self) {

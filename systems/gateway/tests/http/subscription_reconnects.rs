@@ -1,0 +1,231 @@
+//! Subscriptions that go on over another connection to the subgraph.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::connections::{metric_falls_to, metric_reaches};
+use crate::deferred::Stream;
+use crate::gateway::Gateway;
+use crate::sockets::{Session, Sockets};
+use crate::subscriptions::{COUNT, MULTIPART, config, fatal, open, part, payload, reviews, start};
+
+fn with(sockets: &Sockets, mode: &str) -> Gateway {
+    let more = format!("subscription: {{mode: {{passthrough: {{all: {{{mode}}}}}}}}}\n");
+    start(&config(sockets, &reviews(), &more))
+}
+
+fn count(stream: &mut Stream, session: &mut Session, number: u32) {
+    session.event(json!({"count": number}));
+    assert_eq!(payload(stream), json!({"data": {"count": number}}));
+}
+
+/// The code of the error that is the last response.
+fn failed(stream: &mut Stream) -> String {
+    let told = payload(stream);
+    assert_eq!(part(stream), (Value::Null, true), "{told}");
+    let code = &told["errors"][0]["extensions"]["code"];
+    code.as_str().unwrap_or_else(|| panic!("{told}")).to_owned()
+}
+
+#[test]
+fn a_connection_that_is_lost_is_opened_again_and_clients_learn_nothing() {
+    let sockets = Sockets::start();
+    let gateway = with(
+        &sockets,
+        "max_reconnect_attempts: 2, reconnect_delay: 300ms",
+    );
+    let (mut first, mut session, asked) = open(&gateway, &sockets, MULTIPART, COUNT);
+    let mut second = Stream::begin(&gateway, MULTIPART, COUNT);
+    let lose: [&dyn Fn(Session); 4] = [
+        // Without a word, with one, and as servers say that they go away or broke.
+        &drop,
+        &|mut session| session.close(1000, ""),
+        &|mut session| session.close(1001, "Going away"),
+        &|mut session| session.close(1011, "oh"),
+    ];
+    for (number, lose) in (1_u32..).zip(lose) {
+        session.event(json!({"count": number}));
+        for stream in [&mut first, &mut second] {
+            assert_eq!(payload(stream), json!({"data": {"count": number}}));
+        }
+        let lost = test_client::now();
+        lose(session);
+        let (again, same) = sockets.subscribed();
+        assert!(lost.elapsed() >= Duration::from_millis(300));
+        assert_eq!(same, asked);
+        session = again;
+        metric_reaches(
+            &gateway,
+            "graphql_subscriptions_reconnects_total ",
+            number.into(),
+        );
+    }
+    // Each time anew, as there was an event.
+    count(&mut first, &mut session, 5);
+    session.complete();
+    assert_eq!(part(&mut first), (Value::Null, true));
+    assert!(sockets.is_alone());
+}
+
+#[test]
+fn attempts_have_an_end_and_clients_are_told_the_last_reason() {
+    let sockets = Sockets::start();
+    let gateway = with(&sockets, "max_reconnect_attempts: 2, reconnect_delay: 10ms");
+    let (mut stream, session, _) = open(&gateway, &sockets, MULTIPART, COUNT);
+    drop(session);
+    // The first is accepted, and lost without an event; the second is not accepted.
+    drop(sockets.subscribed());
+    let mut last = sockets.connected();
+    last.read();
+    last.close(1013, "try again later");
+    assert_eq!(failed(&mut stream), "WEBSOCKET_CLOSE_ERROR");
+    assert!(sockets.is_alone());
+    metric_reaches(&gateway, "graphql_subscriptions_reconnects_total ", 2);
+    // Whoever connects is hung up on.
+    let (mut stream, session, _) = open(&gateway, &sockets, MULTIPART, COUNT);
+    drop((sockets, session));
+    assert!(failed(&mut stream).contains("WEBSOCKET"));
+    metric_reaches(&gateway, "graphql_subscriptions_reconnects_total ", 4);
+}
+
+#[test]
+fn what_would_be_the_same_again_is_not_tried_again() {
+    type Act<'a> = &'a dyn Fn(&mut Session);
+    let sockets = Sockets::start();
+    let gateway = with(&sockets, "max_reconnect_attempts: 5, reconnect_delay: 10ms");
+    let end: [(&str, &str, Act<'_>); 7] = [
+        ("is malformed", "WEBSOCKET_MESSAGE_ERROR", &|session| {
+            session.send_text("nonsense");
+        }),
+        ("is told to be", "WEBSOCKET_CLOSE_ERROR", &|session| {
+            session.close(4400, "Bad")
+        }),
+        ("is not known", "WEBSOCKET_CLOSE_ERROR", &|session| {
+            session.close(4401, "Unauthorized")
+        }),
+        ("may not", "WEBSOCKET_CLOSE_ERROR", &|session| {
+            session.close(4403, "Forbidden")
+        }),
+        ("must not", "WEBSOCKET_CLOSE_ERROR", &|session| {
+            session.close(1008, "policy")
+        }),
+        ("ends with errors", "NO", &|session| {
+            let error = json!({"message": "no", "extensions": {"code": "NO"}});
+            session.send(json!({"type": "error", "id": "1", "payload": [error]}));
+        }),
+        ("speaks too long", "WEBSOCKET_MESSAGE_ERROR", &|session| {
+            let long = "x".repeat(5 << 20);
+            session
+                .try_send(json!({"type": "next", "id": "1", "payload": {"data": {"count": long}}}));
+        }),
+    ];
+    for (name, code, end) in end {
+        let (mut stream, mut session, _) = open(&gateway, &sockets, MULTIPART, COUNT);
+        end(&mut session);
+        assert_eq!(failed(&mut stream), code, "{name}");
+        assert!(sockets.is_alone(), "{name}");
+    }
+    // What does not open the first time is told at once, whatever the reason.
+    let mut stream = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| Stream::begin(&gateway, MULTIPART, COUNT));
+        drop(sockets.connected());
+        asking.join().unwrap()
+    });
+    let (told, is_last) = part(&mut stream);
+    assert!(is_last, "{told}");
+    assert!(sockets.is_alone());
+    let page = gateway.ask_health("/metrics");
+    assert!(
+        page.text()
+            .contains("graphql_subscriptions_reconnects_total 0")
+    );
+}
+
+#[test]
+fn without_the_key_a_connection_that_is_lost_is_the_end() {
+    let sockets = Sockets::start();
+    let gateway = with(&sockets, "");
+    let (mut stream, session, _) = open(&gateway, &sockets, MULTIPART, COUNT);
+    drop(session);
+    failed(&mut stream);
+    assert!(sockets.is_alone());
+}
+
+#[test]
+fn a_silent_subgraph_is_left_for_another_connection() {
+    let sockets = Sockets::start();
+    let mode = "heartbeat_interval: 200ms, max_reconnect_attempts: 1, reconnect_delay: 10ms";
+    let gateway = with(&sockets, mode);
+    let (mut stream, _silent, _) = open(&gateway, &sockets, MULTIPART, COUNT);
+    let (mut session, _) = sockets.subscribed();
+    count(&mut stream, &mut session, 1);
+}
+
+/// A subscription whose connection is lost, and which would be opened again in an hour.
+fn waits(sockets: &Sockets) -> (Gateway, Stream) {
+    let gateway = with(sockets, "max_reconnect_attempts: 1, reconnect_delay: 1h");
+    let (mut stream, mut session, _) = open(&gateway, sockets, MULTIPART, COUNT);
+    count(&mut stream, &mut session, 1);
+    drop(session);
+    metric_falls_to(&gateway, "http_client_connections ", 0);
+    (gateway, stream)
+}
+
+#[test]
+fn nothing_is_waited_for_when_nobody_is_there_any_more() {
+    let sockets = Sockets::start();
+    let (gateway, mut stream) = waits(&sockets);
+    // Who comes meanwhile waits, too.
+    let joined = Stream::begin(&gateway, MULTIPART, COUNT);
+    let begin = test_client::now();
+    // A reload.
+    let changed = config(
+        &sockets,
+        &reviews(),
+        "subscription: {mode: {passthrough: {all: {}}}}\n",
+    );
+    fs::write(gateway.folder.path().join("router.yaml"), changed).unwrap();
+    gateway.signal(Signal::HUP);
+    assert_eq!(fatal(&mut stream), "SUBSCRIPTION_CONFIG_RELOAD");
+    drop(joined);
+    metric_falls_to(&gateway, "graphql_subscriptions_upstream ", 0);
+    // The clients.
+    let (gateway, stream) = waits(&sockets);
+    drop(stream);
+    metric_falls_to(&gateway, "graphql_subscriptions_upstream ", 0);
+    // A stop.
+    let (gateway, mut stream) = waits(&sockets);
+    gateway.signal(Signal::TERM);
+    assert_eq!(fatal(&mut stream), "GATEWAY_STOPPING");
+    drop(stream);
+    let (status, log) = gateway.wait();
+    assert!(status.success(), "{log}");
+    assert!(begin.elapsed() < Duration::from_secs(20));
+    assert!(sockets.is_alone());
+}
+
+#[test]
+fn a_client_that_takes_nothing_does_not_keep_a_retired_subscription_coming_back() {
+    let sockets = Sockets::start();
+    let more = "server: {http: {write_timeout: 60s}}\n\
+        subscription: {mode: {passthrough: {all: {max_reconnect_attempts: 9, reconnect_delay: 500ms}}}}\n";
+    let gateway = start(&config(&sockets, &reviews(), more));
+    let query = "subscription { priceChanged { id } }";
+    let (_never, mut session, _) = open(&gateway, &sockets, MULTIPART, query);
+    let product = json!({"__typename": "Product", "id": "1".repeat(100_000)});
+    for _ in 0..400 {
+        session.event(json!({ "priceChanged": product }));
+    }
+    metric_reaches(&gateway, "graphql_subscriptions_events_skipped_total", 200);
+    // Another one shows that the reload is there.
+    let (mut other, _other, _) = open(&gateway, &sockets, MULTIPART, COUNT);
+    let changed = config(&sockets, &reviews(), &more.replace("9", "8"));
+    fs::write(gateway.folder.path().join("router.yaml"), changed).unwrap();
+    gateway.signal(Signal::HUP);
+    assert_eq!(fatal(&mut other), "SUBSCRIPTION_CONFIG_RELOAD");
+    drop(session);
+    assert!(sockets.next_within(Duration::from_secs(2)).is_none());
+}
