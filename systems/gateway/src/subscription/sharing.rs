@@ -237,3 +237,55 @@ impl Drop for Receiving {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn begin(counts: &Arc<Counts>) -> (Receiving, Receiver) {
+        let (source, receiver) = Source::begin(2, counts);
+        let shared = None;
+        (Receiving { source, shared }, receiver)
+    }
+
+    fn end(receiver: &mut Receiver) -> Ending {
+        receiver.next().now_or_never().unwrap().unwrap_err()
+    }
+
+    #[test]
+    fn an_end_that_nobody_told_is_told_from_the_end_of_events() {
+        let counts = Arc::default();
+        let (receiving, mut cut) = begin(&counts);
+        let source = Arc::clone(receiving.source());
+        drop(receiving);
+        assert_eq!(end(&mut cut), Ending::Cut);
+        assert!(cut.opened().now_or_never().unwrap().is_err());
+        assert!(source.join(2).is_none());
+        let (receiving, mut complete) = begin(&counts);
+        receiving.source().open();
+        receiving.source().push(Event::Response("{}".into()));
+        receiving.source().end();
+        drop(receiving);
+        assert!(complete.opened().now_or_never().unwrap().is_ok());
+        assert!(complete.next().now_or_never().unwrap().is_ok());
+        assert_eq!(end(&mut complete), Ending::Complete);
+        assert_eq!(counts.told().upstream, 0);
+    }
+
+    #[test]
+    fn the_last_who_leaves_closes_it() {
+        let counts = Arc::default();
+        let (receiving, first) = begin(&counts);
+        let source = receiving.source();
+        let second = source.join(2).unwrap();
+        drop(first);
+        assert!(source.left().now_or_never().is_none());
+        assert_eq!(source.push(Event::Response("{}".into())), 1);
+        drop(second);
+        assert!(source.left().now_or_never().is_some());
+        assert!(source.join(2).is_none());
+        assert_eq!(counts.bytes(), 0);
+    }
+}
