@@ -1,8 +1,9 @@
 //! `cargo xtask soak`: whether a service takes more and more memory or descriptors.
 //!
-//! The one idea: the unit is a minute, and what counts is by how much it ends above its beginning. Memory
+//! The one idea: the unit is a minute, and what counts is by how much it ends above the one before. Memory
 //! grows in steps, which a middle slope within a minute, or a middle minute, would pass over; the mean of
-//! all minutes passes over nothing. Minutes are written down as they end, so that a soak
+//! all minutes passes over nothing. Each minute's load has connections of its own, so ends are compared,
+//! shortly before which these are open, and no beginning. Minutes are written down as they end, so that a soak
 //! of an hour can be made of pieces, on different days, and one that is stopped loses a minute.
 
 use std::fs;
@@ -27,7 +28,7 @@ pub(crate) struct Args {
     /// The service.
     #[arg(long, value_name = "NAME", value_enum)]
     service: Service,
-    /// Minutes of this piece, behind one to warm up.
+    /// Minutes of this piece, behind one to warm up, above which the first is held.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     minutes: u64,
     /// Take the services from this folder instead of building them.
@@ -98,18 +99,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Some(rate) => rate,
         None => load.half_of_capacity(&stop)?,
     };
+    let mut before: Option<(f64, f64)> = None;
     for number in 0..=args.minutes {
         let (answered, failed, seen) = load.watched(&running.process, rate, &stop)?;
         if stop.load(Ordering::Relaxed) {
             break;
         }
+        let level = |samples| level(samples).context("a minute has samples");
+        let (memory, descriptors) = (level(&seen.0)?, level(&seen.1)?);
         // The first minute fills caches and pools.
-        if number == 0 {
+        let Some(before) = before.replace((memory, descriptors)) else {
             continue;
-        }
+        };
         let minute = Minute {
-            memory_kib: change(&seen.0).context("a minute has samples")?,
-            descriptors: change(&seen.1).context("a minute has samples")?,
+            memory_kib: memory - before.0,
+            descriptors: descriptors - before.1,
             answered,
             failed,
         };
@@ -121,9 +125,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// By how much the last sample is above the first.
-fn change(samples: &[f64]) -> Option<f64> {
-    Some(samples.last()? - samples.first()?)
+/// What a minute came to: its last sample but two, when the load was there for certain.
+fn level(samples: &[f64]) -> Option<f64> {
+    samples.iter().rev().nth(2).copied()
 }
 
 /// The minutes of earlier pieces.
@@ -332,8 +336,13 @@ mod tests {
     }
 
     #[test]
+    fn a_minute_comes_to_what_was_held_before_its_connections_end() {
+        assert_eq!(level(&[24.0, 28.0, 28.0, 28.0, 26.0, 24.0]), Some(28.0));
+        assert_eq!(level(&[24.0, 28.0]), None);
+    }
+
+    #[test]
     fn memory_that_grows_by_seldom_steps_is_told() {
-        assert_eq!(change(&[10.0, 10.0, 10.0, 2058.0, 2058.0]), Some(2048.0));
         let steps: Vec<Minute> = (0..60)
             .map(|it| minute(if it % 5 == 0 { 2048.0 } else { 0.0 }))
             .collect();

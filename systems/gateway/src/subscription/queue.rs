@@ -123,11 +123,16 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    /// Whether the oldest event gives way. The only one does so too where all clients have too much.
+    /// Whether the oldest event gives way, by bounds of its own or because this client has more than is
+    /// left for all: then the only one does so, too.
+    ///
+    /// As much as is left, and not all of it, so that clients who read nothing cannot keep the events of
+    /// the others out: of many of them each has an equal part, and there is one more of these parts.
     fn has_too_much(&self, waiting: &Waiting) -> bool {
         let of_one = waiting.events.len() > 1
             && (waiting.events.len() > self.capacity || waiting.bytes > BYTES_MAX);
-        of_one || self.counts.bytes() > BYTES_OF_ALL_MAX
+        let left = BYTES_OF_ALL_MAX.saturating_sub(self.counts.bytes());
+        of_one || waiting.bytes > left
     }
 
     /// No more events come. The first reason counts.
@@ -227,9 +232,12 @@ mod tests {
         for queue in &queues {
             queue.push(&event(each, &counts));
         }
-        assert!(counts.bytes() <= BYTES_OF_ALL_MAX);
-        assert_eq!(counts.bytes(), 16 * each);
-        assert_eq!(counts.told().skipped, 24);
+        assert_eq!(counts.bytes(), 15 * each);
+        assert_eq!(counts.told().skipped, 25);
+        // Others still get their events, which are smaller.
+        queues[39].push(&event(1 << 20, &counts));
+        assert_eq!(number(next(&queues[39]).unwrap()), 1 << 20);
+        assert_eq!(counts.told().skipped, 25);
         // What is taken or left has room for others.
         assert_eq!(number(next(&queues[0]).unwrap()), each);
         queues[30].push(&event(each, &counts));
