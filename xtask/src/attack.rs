@@ -20,7 +20,7 @@ use crate::process::{Holding, Process};
 use crate::{bench, page};
 
 mod attacks;
-mod exchange;
+pub(crate) mod exchange;
 mod graphql;
 mod http2;
 mod judge;
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// Becomes true at Ctrl-C. Everything that was started ends when its owner is dropped, so a signal
 /// has only to be seen.
-fn stop_signal() -> anyhow::Result<Arc<AtomicBool>> {
+pub(crate) fn stop_signal() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;

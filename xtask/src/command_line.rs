@@ -3,8 +3,8 @@
 use clap::Parser;
 
 use crate::{
-    aa, attack, bench, calibrate, chores, cluster, dist, engine, gateway_bench, method, results,
-    shape, slices,
+    aa, attack, bench, calibrate, chores, cluster, dist, engine, gateway_bench, method,
+    profile_guided, results, shape, slices,
 };
 
 /// Chores of the repository.
@@ -35,6 +35,8 @@ pub(crate) enum Chore {
     Soak(attack::soak::Args),
     /// Build what people install: static programs, archives, Debian packages, completions, manual pages.
     Dist(dist::Args),
+    /// Build the gateway with what the compiler learns from a run of it, for those who operate it.
+    ProfileGuided(profile_guided::Args),
     /// A Kubernetes of one real node on this machine, without a registry of images.
     #[command(subcommand)]
     Cluster(cluster::Cluster),
@@ -58,6 +60,7 @@ impl Chore {
             Chore::BenchLoad(args) => bench::load(&args),
             Chore::BenchGateway(args) => gateway_bench::run(&args),
             Chore::Dist(args) => dist::run(&args),
+            Chore::ProfileGuided(args) => profile_guided::run(&args),
             Chore::Cluster(what) => cluster::run(&what),
             Chore::Engine(args) => engine::run(&args),
             Chore::Results(args) => results::run(&args),

@@ -255,7 +255,7 @@ const FETCHES: [(&str, &str); 2] = [
 ];
 
 /// A GET of JSON.
-fn get(address: &str, path: &str) -> anyhow::Result<Value> {
+pub(crate) fn get(address: &str, path: &str) -> anyhow::Result<Value> {
     let mut stream = TcpStream::connect(address)?;
     write!(
         stream,

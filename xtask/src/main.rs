@@ -15,6 +15,7 @@ mod judged;
 mod method;
 mod page;
 mod process;
+mod profile_guided;
 mod results;
 mod rust_source;
 mod shape;
@@ -28,13 +29,11 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 /// A mistake is one line and the last, without the backtrace that would bury it.
+#[expect(clippy::print_stderr, reason = "the only voice of a chore")]
 fn main() -> ExitCode {
     let Err(error) = command_line::Chore::parse().run() else {
         return ExitCode::SUCCESS;
     };
-    #[expect(clippy::print_stderr, reason = "the only voice of a chore")]
-    {
-        eprintln!("xtask: {error:#}");
-    }
+    eprintln!("xtask: {error:#}");
     ExitCode::FAILURE
 }

@@ -54,6 +54,20 @@ impl Process {
         Ok((process, address.to_owned()))
     }
 
+    /// Asks it to end, and waits for that; an error when it takes longer, or says that something failed.
+    pub(crate) fn stop(mut self, patience: Duration) -> anyhow::Result<()> {
+        kill_process(Pid::from_child(&self.0), Signal::TERM).context("it has ended before")?;
+        let end = now() + patience;
+        loop {
+            match self.0.try_wait()? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => bail!("it ended with {status}"),
+                None if now() > end => bail!("it did not end within {patience:?}"),
+                None => pause(Duration::from_millis(20)),
+            }
+        }
+    }
+
     /// Resident memory and open descriptors; none when it has ended.
     pub(crate) fn holding(&self) -> Option<Holding> {
         let folder = format!("/proc/{}", self.0.id());
@@ -96,6 +110,10 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        // Its id is no longer its own once it was waited for.
+        if matches!(self.0.try_wait(), Ok(Some(_))) {
+            return;
+        }
         // It may have ended by itself. HAProxy and Redis leave nothing behind when asked.
         let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
         let patience = now() + Duration::from_secs(2);

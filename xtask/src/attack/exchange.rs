@@ -12,7 +12,7 @@ use crate::clock::now;
 pub(super) const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// Who only wants to be served.
-pub(super) const NEIGHBOR: Ipv4Addr = Ipv4Addr::LOCALHOST;
+pub(crate) const NEIGHBOR: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
 /// A socket that is on its way to the service: nothing waits here for one that does not accept.
 pub(super) fn begin(
@@ -34,10 +34,15 @@ pub(super) fn begin(
     }
 }
 
-/// A POST of this body.
+/// A POST of this JSON.
 pub(super) fn post(path: &str, host: &str, body: &str) -> Vec<u8> {
+    post_as("application/json", path, host, body)
+}
+
+/// A POST of this body, said to be of this type.
+pub(crate) fn post_as(content_type: &str, path: &str, host: &str, body: &str) -> Vec<u8> {
     let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {content_type}\r\n\
          Accept: application/json\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
@@ -46,29 +51,34 @@ pub(super) fn post(path: &str, host: &str, body: &str) -> Vec<u8> {
 
 /// What was answered, as far as anybody needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     /// Whether it begins as GraphQL's errors without data do.
     pub(super) has_errors: bool,
     /// Whether the connection can carry another request.
-    pub(super) is_kept: bool,
+    pub(crate) is_kept: bool,
 }
 
-/// A connection and what has been read of it and not used.
-pub(super) struct Connection {
+/// A connection, what has been read of it and not used, and the last answer.
+pub(crate) struct Connection {
     stream: TcpStream,
     unread: Vec<u8>,
+    body: Vec<u8>,
 }
+
+/// Bytes of an answer that are kept. An answer of a gigabyte is not.
+const BODY_KEPT: usize = 64 * 1024;
 
 /// An error after this moment, whatever the other side does.
 type Deadline = Instant;
 
 impl Connection {
-    pub(super) fn open(from: Ipv4Addr, to: SocketAddr, until: Deadline) -> io::Result<Connection> {
+    pub(crate) fn open(from: Ipv4Addr, to: SocketAddr, until: Deadline) -> io::Result<Connection> {
         let stream = begin(from, to, None)?;
         let connection = Connection {
             stream,
             unread: Vec::new(),
+            body: Vec::new(),
         };
         connection.wait(rustix::event::PollFlags::OUT, until)?;
         match connection.stream.take_error()? {
@@ -78,7 +88,7 @@ impl Connection {
     }
 
     /// Sends a request and reads the whole answer. A server may answer before it has read all.
-    pub(super) fn exchange(&mut self, request: &[u8], until: Deadline) -> io::Result<Answer> {
+    pub(crate) fn exchange(&mut self, request: &[u8], until: Deadline) -> io::Result<Answer> {
         let sent = self.send(request, until);
         let answer = self.answer(until);
         match (sent, answer) {
@@ -90,6 +100,11 @@ impl Connection {
             }),
             (Err(error), Err(_)) => Err(error),
         }
+    }
+
+    /// The body of the last answer, up to 64 KiB of it.
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.body
     }
 
     fn send(&mut self, mut bytes: &[u8], until: Deadline) -> io::Result<()> {
@@ -123,36 +138,35 @@ impl Connection {
             let mut found = lines.filter(|(found, _)| *found == name);
             found.next().map(|(_, value)| value.trim().to_owned())
         };
-        let begins = match (header("content-length"), header("transfer-encoding")) {
-            (Some(length), _) => self.skip(length.parse().unwrap_or(0), until)?,
-            (None, Some(_)) => self.skip_chunks(until)?,
-            (None, None) => Vec::new(),
-        };
+        self.body.clear();
+        match (header("content-length"), header("transfer-encoding")) {
+            (Some(length), _) => self.take(length.parse().unwrap_or(0), until)?,
+            (None, Some(_)) => self.take_chunks(until)?,
+            (None, None) => {}
+        }
         Ok(Answer {
             status,
-            has_errors: begins.starts_with(br#"{"errors""#),
+            has_errors: self.body.starts_with(br#"{"errors""#),
             is_kept: header("connection").is_none_or(|value| value != "close"),
         })
     }
 
-    /// Drops so many bytes; gives the first of them. An answer of a gigabyte is not kept.
-    fn skip(&mut self, mut length: usize, until: Deadline) -> io::Result<Vec<u8>> {
-        let mut begins = Vec::new();
+    /// Reads so many bytes of a body.
+    fn take(&mut self, mut length: usize, until: Deadline) -> io::Result<()> {
         while length > 0 {
             if self.unread.is_empty() && self.fill(until)? == 0 {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
-            let taken: Vec<u8> = self.unread.drain(..length.min(self.unread.len())).collect();
-            length -= taken.len();
-            if begins.len() < 16 {
-                begins.extend_from_slice(&taken[..taken.len().min(16)]);
-            }
+            let taken = length.min(self.unread.len());
+            let kept = taken.min(BODY_KEPT - self.body.len());
+            self.body.extend_from_slice(&self.unread[..kept]);
+            self.unread.drain(..taken);
+            length -= taken;
         }
-        Ok(begins)
+        Ok(())
     }
 
-    fn skip_chunks(&mut self, until: Deadline) -> io::Result<Vec<u8>> {
-        let mut begins = Vec::new();
+    fn take_chunks(&mut self, until: Deadline) -> io::Result<()> {
         loop {
             let end = loop {
                 if let Some(end) = find(&self.unread, b"\r\n") {
@@ -166,13 +180,13 @@ impl Connection {
             self.unread.drain(..end + 2);
             let digits = line.split(';').next().unwrap_or_default();
             let length = usize::from_str_radix(digits.trim(), 16).map_err(io::Error::other)?;
-            // The line's end behind the chunk, or behind the last one.
-            let chunk = self.skip(length + 2, until)?;
-            if begins.is_empty() {
-                begins = chunk;
-            }
+            self.take(length, until)?;
+            // The line's end behind the chunk, or behind the last one, is none of the body.
+            let body = self.body.len();
+            self.take(2, until)?;
+            self.body.truncate(body);
             if length == 0 {
-                return Ok(begins);
+                return Ok(());
             }
         }
     }
@@ -244,8 +258,8 @@ mod tests {
 
     use super::*;
 
-    /// What a client makes of these bytes.
-    fn answer_of(bytes: &'static [u8]) -> io::Result<Answer> {
+    /// What a client makes of these bytes, and the body.
+    fn answer_of(bytes: &'static [u8]) -> io::Result<(Answer, String)> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let server = thread::spawn(move || {
@@ -258,23 +272,27 @@ mod tests {
         let mut connection = Connection::open(ATTACKER, address, until).unwrap();
         let answer = connection.exchange(&post("/", "a", "{}"), until);
         server.join().unwrap();
-        answer
+        let body = String::from_utf8_lossy(connection.body()).into_owned();
+        answer.map(|answer| (answer, body))
     }
 
     #[test]
     fn answers_end_where_they_say() {
-        let kept = answer_of(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{\"data\":1").unwrap();
+        let (kept, body) =
+            answer_of(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{\"data\":1").unwrap();
         assert_eq!(
             (kept.status, kept.has_errors, kept.is_kept),
             (200, false, true)
         );
+        assert_eq!(body, "{\"data\":1");
         let chunked = b"HTTP/1.1 400 no\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n\
               a\r\n{\"errors\":\r\n2\r\n[]\r\n0\r\n\r\n";
-        let chunked = answer_of(chunked).unwrap();
+        let (chunked, body) = answer_of(chunked).unwrap();
         assert_eq!(
             (chunked.status, chunked.has_errors, chunked.is_kept),
             (400, true, false)
         );
+        assert_eq!(body, "{\"errors\":[]");
         assert!(answer_of(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{").is_err());
         assert!(answer_of(b"").is_err());
     }
