@@ -12,6 +12,7 @@ use anyhow::{Context as _, ensure};
 use sha2::{Digest as _, Sha256};
 
 use crate::chores::root;
+use crate::hex::hex;
 use package::Contents;
 
 /// What is built.
@@ -187,8 +188,7 @@ fn recipe(out: &Path, version: &str) -> anyhow::Result<PathBuf> {
 fn sums(out: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
     let mut text = String::new();
     for file in files {
-        let digest = Sha256::digest(fs::read(file)?);
-        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(&Sha256::digest(fs::read(file)?));
         let name = file.file_name().and_then(|name| name.to_str());
         text += &format!("{digest}  {}\n", name.context("a name of ours")?);
     }

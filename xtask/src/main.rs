@@ -11,6 +11,7 @@ mod command_line;
 mod dist;
 mod engine;
 mod gateway_bench;
+mod hex;
 mod judged;
 mod method;
 mod page;

@@ -12,6 +12,7 @@ use anyhow::{Context as _, bail};
 use sha2::{Digest as _, Sha256};
 
 use crate::chores::{root, tracked};
+use crate::hex::hex;
 use crate::rust_source::{self, Token, reads};
 
 /// Files and folders whose code decides on a figure: what is measured and when, and what is
@@ -119,13 +120,8 @@ fn fingerprint(sources: &[String]) -> String {
     let all = digests
         .iter()
         .fold(Sha256::new(), |sum, one| sum.chain_update(one));
-    let bytes = all.finalize();
     // Sixteen digits tell two states of a repository apart.
-    bytes
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&all.finalize()[..8])
 }
 
 fn digest(source: &str) -> [u8; 32] {

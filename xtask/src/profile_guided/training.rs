@@ -22,6 +22,7 @@ use crate::bench::say;
 use crate::chores::root;
 use crate::clock::now;
 use crate::gateway_bench::get;
+use crate::hex::hex;
 use crate::process::Process;
 
 /// What the gateway runs with in turn. The compiler takes for seldom used what none of them uses: it
@@ -354,9 +355,8 @@ impl Questions {
 
 /// The extension that names a query by its hash.
 fn persisted(query: &str) -> Value {
-    let digest = Sha256::digest(query);
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    json!({"persistedQuery": {"version": 1, "sha256Hash": digest}})
+    let hash = hex(&Sha256::digest(query));
+    json!({"persistedQuery": {"version": 1, "sha256Hash": hash}})
 }
 
 #[cfg(test)]
