@@ -185,7 +185,11 @@ impl BuildCache {
         spec.within = Some(VERSION_WITHIN);
         let version = match rig.build(&spec, stop.flag()) {
             Ok(()) => Ok(first_line(&spec.log)),
-            Err(error @ BuildError::TimedOut { .. }) => Err(invalid_build(error)),
+            Err(error @ BuildError::TimedOut { .. }) => {
+                let Invalid { kind, reason } = invalid_build(error);
+                let advice = "`version` is a command that prints one and ends; leave it out where there is no such command";
+                Err(Invalid::new(kind, format!("{reason}; {advice}")))
+            }
             Err(_) => Ok(None),
         };
         self.versions.insert(key, version.clone());
@@ -257,7 +261,7 @@ fn invalid_build(error: BuildError) -> Invalid {
         } => Invalid::new(
             InvalidKind::BuildFailed,
             format!(
-                "`{command}` (the `version` of `{name}`) did not end within {} s{}\n  it must print the version and end; leave `version` out where a system has no such command",
+                "`{command}` ({name}) did not end within {} s{}",
                 within.as_secs(),
                 last_words(&last_lines, &log)
             ),
