@@ -174,7 +174,11 @@ impl Client {
             if !place.is_object() {
                 return Err(format!("{path:?} is {place}"));
             }
-            merge(place, &one["data"], self.is_lenient)?;
+            let is_lenient = self.is_lenient;
+            // Each fragment has errors of its own in that format: what is null in one because of an
+            // error may have come in another.
+            let has_errors = is_lenient && self.has_errors;
+            merge(place, &one["data"], (is_lenient, has_errors))?;
         }
         for completed in list("completed") {
             self.has_errors |= completed.get("errors").is_some();
@@ -199,21 +203,27 @@ fn at<'v>(mut value: &'v mut Value, path: &[Value]) -> Option<&'v mut Value> {
     Some(value)
 }
 
-fn merge(into: &mut Value, from: &Value, is_lenient: bool) -> Result<(), String> {
+/// Merges what came later; leaves may come twice, and null may come in place of an object.
+fn merge(
+    into: &mut Value,
+    from: &Value,
+    (is_lenient, has_errors): (bool, bool),
+) -> Result<(), String> {
     match (into, from) {
+        (Value::Object(_), Value::Null) if has_errors => Ok(()),
         (Value::Object(into), Value::Object(from)) => {
             for (key, value) in from {
                 match into.get_mut(key) {
                     None => drop(into.insert(key.clone(), value.clone())),
                     Some(_) if !is_lenient => return Err(format!("`{key}` comes twice")),
-                    Some(known) => merge(known, value, is_lenient)?,
+                    Some(known) => merge(known, value, (is_lenient, has_errors))?,
                 }
             }
             Ok(())
         }
         (Value::Array(into), Value::Array(from)) if into.len() == from.len() => {
             let mut both = into.iter_mut().zip(from);
-            both.try_for_each(|(into, from)| merge(into, from, is_lenient))
+            both.try_for_each(|(into, from)| merge(into, from, (is_lenient, has_errors)))
         }
         (into, from) if into == from => Ok(()),
         (into, from) => Err(format!("{from} in place of {into}")),

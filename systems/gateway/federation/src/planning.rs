@@ -3,6 +3,7 @@
 //! The planner is a library whose plans are proven before they are used (see `proof`); where one does
 //! not answer the operation, the planner is asked in other ways.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use graphql_tools::parser::query::{Definition, OperationDefinition};
@@ -10,8 +11,8 @@ use hive_router_query_planner::ast::normalization::normalize_operation;
 use hive_router_query_planner::ast::operation::OperationDefinition as PlannedOperation;
 use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::SelectionSet;
+use hive_router_query_planner::planner::Planner;
 use hive_router_query_planner::planner::plan_nodes::{ParallelNode, PlanNode, SequenceNode};
-use hive_router_query_planner::planner::{Planner, PlannerError};
 use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
 
 use crate::by_type::by_type;
@@ -26,6 +27,7 @@ use crate::plan::{self, Compiled, Plan, PlanInputs};
 use crate::prepare::Chosen;
 use crate::proof::{Claim, Gap, Missing};
 use crate::supergraph::Supergraph;
+use crate::unselected;
 use crate::unserved;
 use crate::variables::Declared;
 
@@ -79,6 +81,12 @@ impl Planning<'_> {
         if normalized.operation.selection_set.is_empty() {
             return Ok(Planned::default());
         }
+        let root_type = self.supergraph.schema.root(chosen.kind);
+        unselected::fill(
+            &mut normalized.operation.selection_set,
+            root_type,
+            (&self.supergraph.schema, &self.supergraph.composition),
+        );
         let inputs = PlanInputs {
             schema: &self.supergraph.schema,
             subgraphs: self.supergraph.subgraphs(),
@@ -90,7 +98,7 @@ impl Planning<'_> {
             schema: &self.supergraph.schema,
             composition: &self.supergraph.composition,
             declared,
-            root_type: self.supergraph.schema.root(chosen.kind),
+            root_type,
             asked: &normalized.operation.selection_set,
             work: self.work,
         };
@@ -209,7 +217,7 @@ impl Planning<'_> {
         let whole = |operation: &PlannedOperation| match self.whole(operation) {
             Ok(Some(node)) => Attempt::Node(Box::new(node)),
             Ok(None) => Attempt::NothingToAsk,
-            Err(error) => Attempt::Failed(error.to_string()),
+            Err(reason) => Attempt::Failed(reason),
         };
         match way {
             Way::Whole => whole(operation),
@@ -227,12 +235,22 @@ impl Planning<'_> {
     }
 
     /// A plan of the whole operation; nothing when no subgraph need be asked.
-    fn whole(&self, operation: &PlannedOperation) -> Result<Option<PlanNode>, PlannerError> {
+    ///
+    /// # Errors
+    /// Why the planner has none.
+    fn whole(&self, operation: &PlannedOperation) -> Result<Option<PlanNode>, String> {
         let plan = |planner: &Planner| {
             let overrides = self.overrides.for_planner();
             let planned =
-                planner.plan_from_normalized_operation(operation, overrides, &self.work.token);
-            planned.map(|planned| planned.node)
+                || planner.plan_from_normalized_operation(operation, overrides, &self.work.token);
+            // The planner has assertions that some operations do not meet. It may still have a plan
+            // when it is asked in another way.
+            match catch_unwind(AssertUnwindSafe(planned)) {
+                Ok(planned) => planned
+                    .map(|planned| planned.node)
+                    .map_err(|error| error.to_string()),
+                Err(_) => Err("the planner failed an assertion of its own".to_owned()),
+            }
         };
         let node = plan(&self.supergraph.planner)?;
         if let (Some(careful), Some(first)) = (&self.supergraph.careful, &node)
@@ -267,7 +285,7 @@ impl Planning<'_> {
             }
             match self.whole(&part) {
                 Ok(node) => nodes.extend(node),
-                Err(error) => return Attempt::Failed(error.to_string()),
+                Err(reason) => return Attempt::Failed(reason),
             }
         }
         Attempt::Node(Box::new(match operation.operation_kind {
