@@ -127,6 +127,19 @@ impl ComposedField {
         self.share(graph)?.requires.as_ref()
     }
 
+    /// A subgraph that must be given something, and what, where every subgraph that has it must.
+    pub(crate) fn requiring(&self) -> Option<(Graph, &SelectionSet)> {
+        let mut least = None;
+        for (graph, share) in self.graphs.as_ref()? {
+            let required = share.requires.as_ref()?;
+            // Always the same one: a map has no order.
+            if least.is_none_or(|(known, _)| *graph < known) {
+                least = Some((*graph, required));
+            }
+        }
+        least
+    }
+
     /// Its type in a subgraph, such as `[ID!]!`.
     pub(crate) fn kind(&self, graph: Graph) -> &str {
         let own = self.share(graph).and_then(|share| share.kind.as_deref());

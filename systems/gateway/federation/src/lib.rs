@@ -52,6 +52,7 @@ mod projection;
 mod proof;
 mod provides;
 mod required;
+mod requiring;
 mod response;
 mod schema;
 mod sdl;

@@ -26,6 +26,7 @@ use crate::override_labels::Overrides;
 use crate::plan::{self, Compiled, Plan, PlanInputs};
 use crate::prepare::Chosen;
 use crate::proof::{Claim, Gap, Missing};
+use crate::requiring::Parting;
 use crate::supergraph::Supergraph;
 use crate::unselected;
 use crate::unserved;
@@ -36,6 +37,9 @@ const WRITTEN_MAX: usize = 2_000;
 
 /// Fields of an operation that are planned apart.
 const APART_MAX: usize = 8;
+
+/// How often what fields require may itself require others.
+const REQUIRED_LEVELS: usize = 4;
 
 /// What an operation is planned with.
 pub(crate) struct Planning<'a> {
@@ -222,6 +226,7 @@ impl Planning<'_> {
         match way {
             Way::Whole => whole(operation),
             Way::InParts => self.in_parts(operation),
+            Way::Behind => self.behind(operation, claim, REQUIRED_LEVELS),
             Way::ByType => {
                 let asked = by_type(claim.schema, claim.root_type, claim.asked, WRITTEN_MAX);
                 asked.map_or(Attempt::NotThisWay, |selection_set| {
@@ -261,6 +266,48 @@ impl Planning<'_> {
             return Ok(Some(other));
         }
         Ok(node)
+    }
+
+    /// A plan of what fields require, and behind it the requests for the fields. What is required may
+    /// itself require others, which are then planned in the same way.
+    fn behind(
+        &self,
+        operation: &PlannedOperation,
+        claim: &Claim<'_>,
+        levels_left: usize,
+    ) -> Attempt {
+        let asked = &operation.selection_set;
+        let by_type = by_type(claim.schema, claim.root_type, asked, WRITTEN_MAX);
+        let parting = Parting {
+            schema: claim.schema,
+            composition: claim.composition,
+            subgraphs: self.supergraph.subgraphs(),
+            variables: operation.variable_definitions.as_deref().unwrap_or(&[]),
+        };
+        let parted = parting.part(claim.root_type, by_type.as_ref().unwrap_or(asked));
+        // A subscription's first request may have nothing before it.
+        let is_subscription = operation.operation_kind == Some(PlannedKind::Subscription);
+        let Some(parted) = parted.filter(|_| !is_subscription) else {
+            return Attempt::NotThisWay;
+        };
+        let rest = PlannedOperation {
+            selection_set: parted.rest,
+            ..operation.clone()
+        };
+        let node = match self.whole(&rest) {
+            Ok(Some(node)) => node,
+            Ok(None) => return Attempt::NotThisWay,
+            Err(reason) => match levels_left.checked_sub(1) {
+                Some(left) if self.work.go_on().is_ok() => match self.behind(&rest, claim, left) {
+                    Attempt::Node(node) => *node,
+                    other => return other,
+                },
+                _ => return Attempt::Failed(reason),
+            },
+        };
+        let mut nodes = vec![node];
+        nodes.extend(parted.behind);
+        Attempt::Node(Box::new(PlanNode::Sequence(SequenceNode { nodes })))
     }
 
     /// A plan of each root field. They depend on nothing but their order, and the planner's
@@ -306,10 +353,12 @@ enum Way {
     InParts,
     /// With one fragment for each object type.
     ByType,
+    /// Fields that require others behind a plan of what they require.
+    Behind,
 }
 
 impl Way {
-    const ALL: [Way; 3] = [Way::Whole, Way::InParts, Way::ByType];
+    const ALL: [Way; 4] = [Way::Whole, Way::InParts, Way::ByType, Way::Behind];
 }
 
 /// What came of one way.
