@@ -72,6 +72,11 @@ impl Attack {
             .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
+    /// Whether these are well-behaved clients, whom attacks are held against.
+    pub(super) fn is_honest(self) -> bool {
+        matches!(self, Attack::Load | Attack::Crowd)
+    }
+
     /// Whether it makes sense without GraphQL.
     fn is_for_all(self) -> bool {
         matches!(
