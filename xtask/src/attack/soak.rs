@@ -7,9 +7,10 @@
 //! of an hour can be made of pieces, on different days, and one that is stopped loses a minute.
 //!
 //! It sends POSTs from four connections that stay open. A GraphQL service is asked for 25 operations in
-//! turn, half of them with variables, which its caches know after the first minute; each eighth request is
-//! of an operation that was never asked before, so that caches that are full have to let go. Others get one
-//! and the same request. All are answered well, and nothing that was sent is kept here.
+//! turn, half of them with variables, which its caches know at once; each eighth request is of an operation
+//! that was never asked before. At 100/s these are 750 a minute, so that caches of hundreds are full within
+//! minutes, until which memory grows, and then have to let go. Others get one and the same request. All
+//! are answered well, and nothing that was sent is kept here.
 
 use std::fs;
 use std::io::Write as _;
