@@ -43,7 +43,7 @@ struct Counts {
 #[derive(Debug, Default)]
 struct Histogram {
     buckets: [AtomicU64; BUCKETS.len() + 1],
-    /// In thousandths, which an atomic can add.
+    /// The bits of a float: a cost may be beyond all integers.
     sum: AtomicU64,
 }
 
@@ -160,13 +160,14 @@ impl Histogram {
     fn add(&self, cost: f64) {
         let bucket = BUCKETS.partition_point(|bound| *bound < cost);
         add(&self.buckets[bucket]);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a conversion of floats saturates, and costs are not negative"
-        )]
-        let thousandths = (cost * 1_000.0) as u64;
-        self.sum.fetch_add(thousandths, Ordering::Relaxed);
+        let add = |sum| {
+            let sum = f64::from_bits(sum) + cost;
+            Some(sum.min(f64::MAX).to_bits())
+        };
+        // It adds in any case. Relaxed as above.
+        let _ = self
+            .sum
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
     fn read(&self) -> Costs {
@@ -174,9 +175,7 @@ impl Histogram {
         for (to, from) in costs.buckets.iter_mut().zip(&self.buckets) {
             *to = from.load(Ordering::Relaxed);
         }
-        #[expect(clippy::cast_precision_loss, reason = "a sum to show")]
-        let sum = self.sum.load(Ordering::Relaxed) as f64 / 1_000.0;
-        costs.sum = sum;
+        costs.sum = f64::from_bits(self.sum.load(Ordering::Relaxed));
         costs
     }
 }

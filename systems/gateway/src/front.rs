@@ -150,7 +150,7 @@ async fn within_time(
         ..Summary::default()
     };
     // The summary lives outside the limited work: a request that times out is logged with what was
-    // known of it. The limit covers the body too, so a slow sender cannot keep its permit.
+    // known of it. The limit covers the body too, so a slow sender cannot stay.
     let worked = {
         // Where it is: what is given to the limit itself moves there, some seven kilobytes.
         let work = pin!(work(&serving, entrance, (parts, trace, body), &mut summary));
@@ -174,15 +174,18 @@ async fn work(
     summary: &mut Summary,
 ) -> Reply {
     log::debug!("a request begins");
-    // Before the body is read, so that a refused request costs no memory. Held to the end of the
-    // work, also when the client has left.
-    let permit = match serving.generation.admission.enter(clock::now) {
-        Ok(permit) => permit,
-        Err(refusal) => return *refusal,
-    };
+    let admission = &serving.generation.admission;
+    if let Err(refusal) = admission.look(clock::now) {
+        return *refusal;
+    }
     let limit = serving.generation.config.limits.http_max_request_bytes;
     let body = match read_body(&parts.headers, body, limit).await {
         Ok(body) => body,
+        Err(refusal) => return *refusal,
+    };
+    // Held to the end of the work, also when the client has left.
+    let permit = match admission.enter(clock::now) {
+        Ok(permit) => permit,
         Err(refusal) => return *refusal,
     };
     let parts = *parts;

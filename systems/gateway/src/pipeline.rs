@@ -92,6 +92,11 @@ pub(crate) async fn serve(
     summary: &mut Summary,
 ) -> Reply {
     let extensions = &serving.extensions;
+    if extensions.sees_headers()
+        && let Some(refusal) = unreadable(&request.headers)
+    {
+        return *refusal;
+    }
     let mut exchange = Exchange::new(Rc::new(match &extensions.router {
         // A copy: the stage may change the request while its scripts read the client's.
         Some(_) => copy_of_head(request),
@@ -131,6 +136,16 @@ pub(crate) async fn serve(
         summary.goes_on(&reply);
     }
     reply
+}
+
+/// The refusal of a request with a header that scripts and coprocessors cannot read: what they decide
+/// without having seen it must not reach a subgraph.
+fn unreadable(headers: &HeaderMap) -> Option<Refused> {
+    let is_text = |value: &HeaderValue| std::str::from_utf8(value.as_bytes()).is_ok();
+    let (name, _) = headers.iter().find(|(_, value)| !is_text(value))?;
+    let details = format!("the header `{name}` is not UTF-8");
+    let status = StatusCode::BAD_REQUEST;
+    Some(Box::new(reply::invalid_request(status, &details)))
 }
 
 /// Takes one GraphQL request through the stages behind the router, in a span of its own.

@@ -106,6 +106,7 @@ pub struct Limits {
     pub parser_max_recursion: usize,
     /// Most selections of an operation, fragments resolved; bounds what planning costs. Not known to
     /// the original, and `warn_only` does not lift it.
+    /// Each 64 bytes of a name count as one more.
     pub max_selections: u32,
     /// Most levels of fields, fragments resolved; `null` for any.
     pub max_depth: Option<usize>,

@@ -62,6 +62,12 @@ impl SubgraphOutcome {
 /// The answer to a request, or why there is none: one for all that were joined.
 type Sent = Result<Reply, Rc<SendError>>;
 
+/// Whether an answer may go to all that asked alike. A cookie is for one client: with another's, a
+/// client would go on as that one.
+fn is_for_all(sent: &Sent) -> bool {
+    !matches!(sent, Ok(reply) if reply.has(&header::SET_COOKIE))
+}
+
 /// Where a request goes, and the trace that it belongs to.
 #[derive(Clone, Copy)]
 struct To<'a> {
@@ -212,10 +218,9 @@ impl Subgraph {
         });
         let trace = exchange.trace.as_ref();
         let to = To { endpoint, trace };
-        let is_moved = !std::ptr::eq(endpoint, &self.endpoint);
         let question = Question {
             subgraph: &self.name,
-            address: is_moved.then(|| endpoint.as_str()),
+            address: endpoint.as_str(),
             headers: &headers,
             body: &body,
             client,
@@ -263,7 +268,7 @@ impl Subgraph {
                 // made the work of every request 10 KiB larger, shared or not, and all of that is
                 // moved to the heap.
                 let send = Box::pin(self.send_alone(to, &mut headers, body, is_query));
-                flights.join(key, send).await
+                flights.join(key, is_for_all, send).await
             }
             _ => self.send_alone(to, &mut headers, body, is_query).await,
         }

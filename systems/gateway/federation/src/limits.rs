@@ -4,6 +4,8 @@
 //! twice, means millions of fields. Everything here is computed once per fragment and
 //! combined, so measuring stays linear in the text however large its meaning is.
 
+mod names;
+
 use std::collections::{HashMap, HashSet};
 
 use graphql_tools::parser::query::{
@@ -24,8 +26,8 @@ pub struct Limits {
     /// Number of aliased fields, fragments included; unlimited by default.
     pub max_aliases: Option<u32>,
     /// Selections with fragments spread, of any operation of a document; 4,000 by default, which
-    /// take the planner some 200 ms, twice as many six times as long. Nothing lets an operation
-    /// beyond it pass.
+    /// take the planner some 200 ms, twice as many six times as long. Every 64 bytes of a name count
+    /// as one more. Nothing lets an operation beyond it pass.
     pub max_selections: u32,
     /// Lexical tokens of a document; 15,000 by default.
     pub parser_max_tokens: usize,
@@ -137,13 +139,17 @@ pub(crate) fn measure(document: &QueryDocument, limits: &Limits) -> Result<Vec<E
     // Fragments that nothing spreads are validated, too.
     let names: Vec<&str> = measuring.fragments.keys().copied().collect();
     for name in names {
-        within(measuring.fragment(name, 0)?, limits)?;
+        let mut extent = measuring.fragment(name, 0)?;
+        extent.selections = extent.selections.saturating_add(names::of(name));
+        within(extent, limits)?;
     }
     // In the order of the document, because `choose` pairs operations with extents by position.
     let mut extents = Vec::new();
     for definition in &document.definitions {
         if let Definition::Operation(operation) = definition {
-            let extent = measuring.set(selection_set(operation), 0)?;
+            let mut extent = measuring.set(selection_set(operation), 0)?;
+            let names = names::of_operation(operation);
+            extent.selections = extent.selections.saturating_add(names);
             within(extent, limits)?;
             extents.push(extent);
         }
@@ -280,7 +286,9 @@ impl<'a> Measuring<'a> {
             return Err(TooMuch::Cycle);
         }
         // An error leaves the name in `open`, which is harmless: it ends the measuring.
-        let extent = self.set(&fragment.selection_set, nesting + 1)?;
+        let mut extent = self.set(&fragment.selection_set, nesting + 1)?;
+        let names = names::of_fragment(fragment);
+        extent.selections = extent.selections.saturating_add(names);
         self.open.remove(name);
         self.known.insert(name, extent);
         Ok(extent)
@@ -295,7 +303,8 @@ impl<'a> Measuring<'a> {
         for selection in &set.items {
             // Everything saturates: fragments that double 64 times exceed any integer, and a
             // saturated total is above every limit.
-            total.selections = total.selections.saturating_add(1);
+            let own = names::of_selection(selection).saturating_add(1);
+            total.selections = total.selections.saturating_add(own);
             let inner = match selection {
                 Selection::Field(field) => {
                     total.root_fields = total.root_fields.saturating_add(1);
@@ -374,6 +383,43 @@ mod tests {
             .map(|index| format!("a{index}:a{{{}}}", "b ".repeat(40)))
             .collect();
         assert!(extent(&format!("{{{apart}}}")).is_ok());
+    }
+
+    #[test]
+    fn every_64_bytes_of_a_name_count_as_a_selection() {
+        let selections = |query: &str| extent(query).map(|extent| extent.selections);
+        let (usual, long) = ("n".repeat(63), "n".repeat(640));
+        for (query, expected) in [
+            ("{NAME:a}", 1),
+            ("{NAME}", 1),
+            ("{...NAME} fragment NAME on Q{a}", 2),
+            ("{...F} fragment F on NAME{a}", 2),
+            ("{...F} fragment F on Q@NAME{a}", 2),
+            ("{...on NAME{a}}", 2),
+            ("query NAME{a}", 1),
+            ("query($NAME:I){a}", 1),
+            ("query($a:[NAME!]){a}", 1),
+            ("query($a:I={NAME:1}){a}", 1),
+            ("{a(NAME:1)}", 1),
+            ("{a(b:[{NAME:1}])}", 1),
+            ("{a(b:$NAME)}", 1),
+            ("{a(b:NAME)}", 1),
+            ("{a@NAME}", 1),
+            ("{a@b(c:$NAME)}", 1),
+            ("query@NAME{a}", 1),
+        ] {
+            let with = |name: &str| selections(&query.replace("NAME", name));
+            assert_eq!(with(&usual), Ok(expected), "{query}");
+            assert_eq!(with(&long), Ok(expected + 10), "{query}");
+        }
+        assert_eq!(selections(&format!("{{a(b:\"{long}\")}}")), Ok(1));
+        let long = "n".repeat(64 * 4_000);
+        let unused = format!("{{a}} fragment {long} on Q{{a}}");
+        assert_eq!(selections(&unused), Err(TooMuch::Large(4_000)));
+        assert_eq!(
+            selections(&format!("{{{long}:a}}")),
+            Err(TooMuch::Large(4_000))
+        );
     }
 
     #[test]

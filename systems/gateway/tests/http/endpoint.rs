@@ -2,7 +2,7 @@
 
 use crate::client::{Request, get, post};
 use crate::gateway::{Gateway, Setup};
-use crate::stub::Stub;
+use crate::stub::{Answer, Stub};
 
 const NAMES: &str = r#"{"query":"{ locations { id name } }"}"#;
 const NAMES_ANSWER: &str =
@@ -267,6 +267,54 @@ fn options_is_answered_without_reaching_anything() {
     let response = gateway.send(&post(NAMES));
     assert_eq!(response.header(origin), None);
     assert_eq!(response.header("vary"), Some("origin"));
+}
+
+#[test]
+fn no_rule_lets_a_subgraph_say_which_pages_may_read() {
+    let body = r#"{"data":{"locations":[{"id":"1","name":"A"}]}}"#;
+    let subgraph = Stub::start(move |_| {
+        let headers = [
+            "content-type: application/json",
+            "access-control-allow-origin: https://evil.example",
+            "access-control-allow-credentials: true",
+            "access-control-expose-headers: x-secret",
+            "vary: accept-language",
+            "x-open: https://evil.example",
+            "x-secret: 1",
+        ];
+        let headers = headers.map(|line| format!("{line}\r\n")).concat();
+        Answer::Full(200, headers, body.as_bytes().to_vec())
+    });
+    let cors = "cors: {policies: [{origins: ['https://a.example']}]}\n";
+    for rule in [
+        "{propagate: {matching: '.*'}}",
+        "{propagate: {named: access-control-allow-origin}}, {propagate: {named: access-control-allow-credentials}}, {propagate: {named: access-control-expose-headers}}, {propagate: {named: vary}}, {propagate: {named: x-secret}}",
+        "{propagate: {named: x-open, rename: Access-Control-Allow-Origin}}, {propagate: {named: access-control-max-age, default: '9'}}, {propagate: {matching: '^(vary|x-secret)$'}}",
+    ] {
+        let rules = format!("{cors}headers: {{all: {{response: [{rule}]}}}}\n");
+        let gateway = Gateway::start(&subgraph.config(&rules));
+        for (origin, expected) in [
+            ("https://evil.example", &[][..]),
+            (
+                "https://a.example",
+                &[("access-control-allow-origin", "https://a.example")],
+            ),
+        ] {
+            let headers = [("content-type", "application/json"), ("origin", origin)];
+            let response = gateway.send(&with_headers(post(NAMES), &headers));
+            assert_eq!(response.text(), body);
+            assert_eq!(response.header("x-secret"), Some("1"), "{rule}");
+            let said = response.headers.iter();
+            let said: Vec<(&str, &str)> = said
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .filter(|(name, _)| name.starts_with("access-control-"))
+                .collect();
+            assert_eq!(said, expected, "{origin} by {rule}");
+            // A cache must not give the answer for one page to another.
+            let vary = response.header("vary");
+            assert_eq!(vary, Some("accept-language, origin"), "{rule}");
+        }
+    }
 }
 
 #[test]
