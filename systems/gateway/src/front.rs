@@ -106,7 +106,9 @@ pub(crate) async fn respond(
         let body = Outgoing::parts(first, *rest, (account, status));
         return reply::response(reply).map(|_| body);
     }
-    compression::compress(accept_encoding.as_ref(), &mut reply);
+    let give_way = async || tokio::task::yield_now().await;
+    let places = worker.compressing();
+    compression::compress(accept_encoding.as_ref(), &mut reply, places, give_way).await;
     account.close(reply.status);
     reply::response(reply)
 }

@@ -17,7 +17,7 @@ use gateway_federation::{
     Asked, GraphqlError, OperationKind, Overrides, Refusal, UNAUTHORIZED, Variables,
 };
 use gateway_remote::{Asking, Session, SessionError};
-use gateway_telemetry::{Active, Kind};
+use gateway_telemetry::{Active, Kind, NAME_CHARS_MAX, shortened};
 use graphql_http::{Media, Negotiated};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
@@ -58,7 +58,7 @@ pub(crate) struct Summary {
     pub(crate) rest: Option<Box<Rest>>,
 }
 
-/// A client as it names itself.
+/// A client as it names itself, shortened for the log and the metrics.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) name: Option<String>,
@@ -199,7 +199,7 @@ async fn stages(
         };
         // Before the execution, so that a request that fails or times out there has its name in
         // the log.
-        summary.operation_name.clone_from(&exchange.operation_name);
+        summary.operation_name = exchange.operation_name.as_deref().map(name_of);
 
         if let Some(service) = &extensions.execution {
             // Shares the bytes. Only a stage that changed them pays for a second plan.
@@ -304,7 +304,17 @@ fn client_of(serving: &Serving, exchange: &Exchange) -> Option<Box<Client>> {
     };
     let name = of(CLIENT_NAME, &names.client_name_header.0);
     let version = of(CLIENT_VERSION, &names.client_version_header.0);
-    (name.is_some() || version.is_some()).then(|| Box::new(Client { name, version }))
+    (name.is_some() || version.is_some()).then(|| {
+        Box::new(Client {
+            name: name.as_deref().map(name_of),
+            version: version.as_deref().map(name_of),
+        })
+    })
+}
+
+/// A name that a client has chosen, as the log and the metrics show it.
+fn name_of(text: &str) -> String {
+    shortened(text, NAME_CHARS_MAX).into_owned()
 }
 
 /// Takes a GraphQL request through a service; it may change headers and body.
@@ -582,6 +592,10 @@ async fn execute(
                 reply.headers.append(header::SET_COOKIE, cookie);
             }
             summary.error_count = usize::from(executed.has_errors);
+            summary.is_cut = executed.is_cut;
+            if summary.is_cut {
+                log::warn!("a request beyond the limits; its errors name them");
+            }
             reply
         }
         (Operation::Federated(_), Engine::Merged(_)) => {

@@ -9,8 +9,8 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use gateway_config::Compression;
 use http::header::{self, HeaderMap, HeaderValue};
 
-/// A body that expands beyond this is refused.
-const EXPANDED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Bytes that a body may expand to where nothing less is configured: as many as may be received.
+pub(crate) const EXPANDED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Brotli's quality and window: fast, as a request waits for it.
 const BROTLI: (u32, u32) = (4, 20);
 
@@ -56,14 +56,21 @@ pub(crate) fn compress(compression: Compression, body: &[u8]) -> Bytes {
     out.into()
 }
 
-/// The body without its coding, or what is wrong with it.
-pub(crate) fn expand(coding: &[u8], body: &Bytes) -> Result<Bytes, String> {
+/// The body without its coding, or what is wrong with it; also when it expands to more than
+/// `bytes_max` (at most [`EXPANDED_BYTES_MAX`]), beyond which nothing is expanded.
+pub(crate) fn expand(
+    coding: &[u8],
+    body: &Bytes,
+    bytes_max: Option<usize>,
+) -> Result<Bytes, String> {
+    let bytes_max = bytes_max.map_or(EXPANDED_BYTES_MAX, |max| max.min(EXPANDED_BYTES_MAX));
     let coding = coding.trim_ascii().to_ascii_lowercase();
     match coding.as_slice() {
+        // Its length was looked at when it was received.
         b"identity" | b"" => Ok(body.clone()),
-        b"gzip" | b"x-gzip" => read(GzDecoder::new(&**body)),
-        b"deflate" => read(ZlibDecoder::new(&**body)),
-        b"br" => read(brotli::Decompressor::new(&**body, 4096)),
+        b"gzip" | b"x-gzip" => read(GzDecoder::new(&**body), bytes_max),
+        b"deflate" => read(ZlibDecoder::new(&**body), bytes_max),
+        b"br" => read(brotli::Decompressor::new(&**body, 4096), bytes_max),
         other => Err(format!(
             "subgraph response has the unsupported content-encoding `{}`",
             String::from_utf8_lossy(other)
@@ -71,16 +78,16 @@ pub(crate) fn expand(coding: &[u8], body: &Bytes) -> Result<Bytes, String> {
     }
 }
 
-fn read(decoder: impl Read) -> Result<Bytes, String> {
+fn read(decoder: impl Read, bytes_max: usize) -> Result<Bytes, String> {
     let mut out = Vec::new();
     decoder
         // One byte more than allowed is read, so that "exactly the limit" differs from "beyond it".
-        .take(EXPANDED_BYTES_MAX + 1)
+        .take(bytes_max as u64 + 1)
         .read_to_end(&mut out)
         .map_err(|error| format!("subgraph response cannot be decompressed: {error}"))?;
-    if out.len() as u64 > EXPANDED_BYTES_MAX {
+    if out.len() > bytes_max {
         return Err(format!(
-            "subgraph response expands to more than {EXPANDED_BYTES_MAX} bytes"
+            "subgraph response expands to more than {bytes_max} bytes"
         ));
     }
     Ok(out.into())
@@ -98,24 +105,54 @@ mod tests {
             for text in ["", "{}", &"data ".repeat(10_000)] {
                 let small = compress(compression, text.as_bytes());
                 let coding = name(compression);
-                assert_eq!(expand(coding.as_bytes(), &small).unwrap(), text);
+                assert_eq!(expand(coding.as_bytes(), &small, None).unwrap(), text);
             }
         }
     }
 
     #[test]
     fn bodies_that_expand_without_end_or_not_at_all_are_refused() {
-        let zeros = vec![0; usize::try_from(EXPANDED_BYTES_MAX).unwrap() + 1];
+        let zeros = vec![0; EXPANDED_BYTES_MAX + 1];
         for compression in ALL {
             let coding = name(compression);
-            let error = expand(coding.as_bytes(), &Bytes::from_static(b"nonsense")).unwrap_err();
+            let error =
+                expand(coding.as_bytes(), &Bytes::from_static(b"nonsense"), None).unwrap_err();
             assert!(error.contains("cannot be decompressed"), "{error}");
         }
         let bomb = compress(Compression::Gzip, &zeros);
         assert!(bomb.len() < 1_000_000);
-        let error = expand(b"gzip", &bomb).unwrap_err();
-        assert!(error.contains("expands to more than"), "{error}");
-        let error = expand(b"zstd", &Bytes::new()).unwrap_err();
+        // No configuration lifts the bound.
+        for bytes_max in [None, Some(usize::MAX)] {
+            let error = expand(b"gzip", &bomb, bytes_max).unwrap_err();
+            assert!(error.contains("expands to more than 67108864"), "{error}");
+        }
+        let error = expand(b"zstd", &Bytes::new(), None).unwrap_err();
         assert!(error.contains("`zstd`"), "{error}");
+    }
+
+    #[test]
+    fn a_body_expands_to_as_much_as_is_allowed_and_no_further() {
+        /// Counts what is asked of it.
+        struct Counting<'a>(usize, &'a std::cell::Cell<usize>);
+        impl Read for Counting<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+                let count = buffer.len().min(self.0);
+                self.1.set(self.1.get() + count);
+                self.0 -= count;
+                Ok(count)
+            }
+        }
+        let body = "data ".repeat(1_000);
+        for compression in ALL {
+            let coding = name(compression);
+            let small = compress(compression, body.as_bytes());
+            let of = |max| expand(coding.as_bytes(), &small, Some(max));
+            assert_eq!(of(body.len()).unwrap(), body);
+            let error = of(body.len() - 1).unwrap_err();
+            assert_eq!(error, "subgraph response expands to more than 4999 bytes");
+        }
+        let made = std::cell::Cell::new(0);
+        read(Counting(10_000_000, &made), 1_000).unwrap_err();
+        assert_eq!(made.get(), 1_001);
     }
 }

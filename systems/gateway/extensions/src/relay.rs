@@ -183,7 +183,8 @@ impl Subgraph {
         gateway_telemetry::sent(span, &sent);
         let mut reply = sent?;
         if let Some(coding) = reply.content_encoding() {
-            reply.body = encoding::expand(coding, &reply.body).map_err(RelayError::Encoding)?;
+            let expanded = encoding::expand(coding, &reply.body, None);
+            reply.body = expanded.map_err(RelayError::Encoding)?;
         }
         Ok(reply)
     }

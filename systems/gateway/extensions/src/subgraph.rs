@@ -408,7 +408,7 @@ impl Subgraph {
         };
         // Before the content type is judged: what arrives compressed may be JSON all the same.
         if let Some(coding) = reply.content_encoding() {
-            match encoding::expand(coding, &reply.body) {
+            match encoding::expand(coding, &reply.body, self.reply_bytes_max) {
                 Ok(body) => reply.body = body,
                 Err(reason) => return self.unsendable(&reason),
             }

@@ -62,6 +62,17 @@ pub(crate) type Set = SelectionSet<'static, String>;
 /// that a few thousand repetitions of one field would keep it busy for minutes.
 const PAIRS_MAX: u64 = 400_000;
 
+/// Bytes of names that count as one pair more: a pair that does not fit is told by its names.
+const PAIR_NAME_BYTES: u64 = 64;
+
+/// Bytes that the messages about the variables of a document may have. Validation makes one for each
+/// variable of each operation, with the operation's name in it, before it is known how many will be
+/// told.
+const VARIABLE_MESSAGES_BYTES_MAX: u64 = 32 << 20;
+
+/// Bytes of such a message besides the name of the operation.
+const VARIABLE_MESSAGE_BYTES: u64 = 128;
+
 /// What one operation or fragment amounts to, fragments spread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
@@ -87,6 +98,8 @@ pub(crate) enum TooMuch {
     Compiled,
     /// More pairs of fields to compare than [`PAIRS_MAX`].
     ManyPairs,
+    /// Longer messages about variables than [`VARIABLE_MESSAGES_BYTES_MAX`].
+    ManyVariables,
 }
 
 impl TooMuch {
@@ -113,7 +126,43 @@ impl TooMuch {
                 "too many fields of the operation share their response keys; ask for each once",
                 "GRAPHQL_VALIDATION_FAILED",
             ),
+            TooMuch::ManyVariables => GraphqlError::new(
+                "the document has too many variables for so many operations, or for operations with names so long; send each operation alone, with a shorter name",
+                "GRAPHQL_VALIDATION_FAILED",
+            ),
         }
+    }
+}
+
+/// Refuses a document if what could be said of its variables would be too long.
+pub(crate) fn check_variables(query: &str, document: &QueryDocument) -> Result<(), TooMuch> {
+    // At least as many as variables are named, in whatever fragment.
+    let named = query.bytes().filter(|byte| *byte == b'$').count() as u64;
+    let operations = document.definitions.iter().filter_map(|it| match it {
+        Definition::Operation(operation) => Some(operation),
+        Definition::Fragment(_) => None,
+    });
+    let bytes = operations.fold(0_u64, |sum, operation| {
+        let name = name_of(operation).map_or(0, str::len) as u64;
+        let named = match operation {
+            // The same is said of its fields whose keys begin so.
+            OperationDefinition::Subscription(_) => named + query.matches("__").count() as u64,
+            _ => named,
+        };
+        sum.saturating_add(named.saturating_mul(name + VARIABLE_MESSAGE_BYTES))
+    });
+    if bytes > VARIABLE_MESSAGES_BYTES_MAX {
+        return Err(TooMuch::ManyVariables);
+    }
+    Ok(())
+}
+
+fn name_of<'a>(operation: &'a OperationDefinition<'static, String>) -> Option<&'a str> {
+    match operation {
+        OperationDefinition::SelectionSet(_) => None,
+        OperationDefinition::Query(it) => it.name.as_deref(),
+        OperationDefinition::Mutation(it) => it.name.as_deref(),
+        OperationDefinition::Subscription(it) => it.name.as_deref(),
     }
 }
 
@@ -169,7 +218,7 @@ type Fragments<'a> = HashMap<&'a str, &'a FragmentDefinition<'static, String>>;
 
 /// Counts the pairs to compare in the selections of one object and below it.
 fn count_pairs(sets: &[&Set], fragments: &Fragments<'_>, left: &mut u64) -> Result<(), TooMuch> {
-    let mut by_key: HashMap<&str, (u64, Vec<&Set>)> = HashMap::new();
+    let mut by_key: HashMap<&str, SameKey<'_>> = HashMap::new();
     let mut spreads = 0_u64;
     let mut open = sets.to_vec();
     // A loop, not recursion: fragments of one object belong to one selection, and only fields lead
@@ -179,10 +228,11 @@ fn count_pairs(sets: &[&Set], fragments: &Fragments<'_>, left: &mut u64) -> Resu
             match selection {
                 Selection::Field(field) => {
                     let key = field.alias.as_deref().unwrap_or(&field.name);
-                    let (count, below) = by_key.entry(key).or_default();
-                    *count += 1;
+                    let same = by_key.entry(key).or_default();
+                    same.count += 1;
+                    same.name_bytes = same.name_bytes.max(key.len().max(field.name.len()) as u64);
                     if !field.selection_set.items.is_empty() {
-                        below.push(&field.selection_set);
+                        same.below.push(&field.selection_set);
                     }
                 }
                 Selection::InlineFragment(inline) => open.push(&inline.selection_set),
@@ -195,17 +245,31 @@ fn count_pairs(sets: &[&Set], fragments: &Fragments<'_>, left: &mut u64) -> Resu
             }
         }
     }
-    let counts = by_key.values().map(|(count, _)| *count);
-    let pairs = counts.chain([spreads]).fold(0_u64, |sum, count| {
-        sum.saturating_add(count.saturating_mul(count))
-    });
+    let counts = by_key
+        .values()
+        .map(|same| (same.count, 1 + same.name_bytes / PAIR_NAME_BYTES));
+    let pairs = counts
+        .chain([(spreads, 1)])
+        .fold(0_u64, |sum, (count, weight)| {
+            sum.saturating_add(count.saturating_mul(count).saturating_mul(weight))
+        });
     *left = left.checked_sub(pairs).ok_or(TooMuch::ManyPairs)?;
     // The selections below one key are merged by execution and compared by validation, so they are
     // counted together.
     by_key
         .values()
-        .filter(|(_, below)| !below.is_empty())
-        .try_for_each(|(_, below)| count_pairs(below, fragments, left))
+        .filter(|same| !same.below.is_empty())
+        .try_for_each(|same| count_pairs(&same.below, fragments, left))
+}
+
+/// Fields of one object under one response key.
+#[derive(Default)]
+struct SameKey<'a> {
+    count: u64,
+    /// Of the longest of their names and the key.
+    name_bytes: u64,
+    /// What they select.
+    below: Vec<&'a Set>,
 }
 
 fn within(extent: Extent, limits: &Limits) -> Result<(), TooMuch> {

@@ -23,6 +23,8 @@ pub struct Executed {
     pub body: Bytes,
     /// Whether there are errors.
     pub has_errors: bool,
+    /// Whether there is an error in place of an answer because of a limit.
+    pub is_cut: bool,
     /// What services and handlers want the client to keep.
     pub cookies: Vec<HeaderValue>,
 }
@@ -81,6 +83,9 @@ impl Prepared {
             sources,
         };
         let parts = &self.route.parts;
+        if let Err(error) = run.check_payloads(parts) {
+            return run.beyond(error, Vec::new());
+        }
         let outcomes = match parts.as_slice() {
             // One part needs no list of futures; most operations are of this kind.
             [only] => vec![run.part(only).await],
@@ -102,7 +107,7 @@ impl Prepared {
                 outcomes
             }
         };
-        run.respond(outcomes)
+        run.respond(outcomes).await
     }
 }
 
@@ -263,19 +268,52 @@ impl<S: Sources> Run<'_, S> {
     fn payload(&self, name: &str, part: &ActionPart) -> Vec<u8> {
         // 256 bytes: room for the fixed parts, a few arguments and session variables.
         let mut out = Vec::with_capacity(256 + self.prepared.query.len());
-        out.extend_from_slice(b"{\"action\":{\"name\":");
-        gateway_template::write_text(name, &mut out);
-        out.extend_from_slice(b"},\"input\":");
-        write_members(&part.arguments, self.asking.variables, &mut out);
-        out.extend_from_slice(b",\"session_variables\":");
-        self.asking.session.write_json(&mut out);
-        out.extend_from_slice(b",\"request_query\":");
+        self.write_input(name, part, &mut out);
         gateway_template::write_text(&self.prepared.query, &mut out);
         out.push(b'}');
         out
     }
 
-    fn respond(&self, mut outcomes: Vec<Outcome>) -> Executed {
+    /// A payload up to the text of the query.
+    fn write_input(&self, name: &str, part: &ActionPart, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"action\":{\"name\":");
+        gateway_template::write_text(name, out);
+        out.extend_from_slice(b"},\"input\":");
+        write_members(&part.arguments, self.asking.variables, out);
+        out.extend_from_slice(b",\"session_variables\":");
+        self.asking.session.write_json(out);
+        out.extend_from_slice(b",\"request_query\":");
+    }
+
+    /// Refuses an operation whose actions would be sent too much in all. Each payload has the whole
+    /// query, and a variable may stand in any number of them, so that what is sent grows with the
+    /// square of what the client sends. Before any handler is asked, because a mutation should not end
+    /// half way.
+    fn check_payloads(&self, parts: &[Part]) -> Result<(), GraphqlError> {
+        let actions = parts.iter().filter_map(|part| match part {
+            Part::Action(part) if self.is_there(part.presence) => Some(part),
+            _ => None,
+        });
+        // One is always sent: it is as long as what the client has sent.
+        if actions.clone().nth(1).is_none() {
+            return Ok(());
+        }
+        let mut text = Vec::with_capacity(self.prepared.query.len() + 2);
+        gateway_template::write_text(&self.prepared.query, &mut text);
+        let after_input = text.len() + b"}".len();
+        let most = self.settings.payload_bytes;
+        let mut left = most;
+        for part in actions {
+            text.clear();
+            self.write_input(&self.settings.actions[part.action].name, part, &mut text);
+            left = left
+                .checked_sub(text.len() + after_input)
+                .ok_or_else(|| payloads_too_large(most))?;
+        }
+        Ok(())
+    }
+
+    async fn respond(&self, mut outcomes: Vec<Outcome>) -> Executed {
         // Cookies come first, because they go to the client even when a part has failed.
         let cookies = cookies(&mut outcomes);
         if let Some(failure) = outcomes.iter().find_map(|outcome| match outcome {
@@ -292,6 +330,7 @@ impl<S: Sources> Run<'_, S> {
             return Executed {
                 body: answer.body.clone(),
                 has_errors: false,
+                is_cut: false,
                 cookies,
             };
         }
@@ -304,23 +343,60 @@ impl<S: Sources> Run<'_, S> {
                 _ => None,
             })
             .collect();
+        let mut introspected = Vec::new();
+        if let Err(error) = self.introspect(&route.items, &mut introspected).await {
+            return self.beyond(error, cookies);
+        }
+        let pieces = Pieces {
+            outcomes: &outcomes,
+            answers: &answers,
+            introspected: &introspected,
+        };
         let mut out = b"{\"data\":".to_vec();
-        self.write_items(&route.items, &outcomes, &answers, &mut out);
+        self.write_items(&route.items, &pieces, &mut out);
         out.push(b'}');
         Executed {
             body: out.into(),
             has_errors: false,
+            is_cut: false,
             cookies,
         }
     }
 
-    fn write_items(
+    /// The answer to a request beyond a limit.
+    fn beyond(&self, error: GraphqlError, cookies: Vec<HeaderValue>) -> Executed {
+        let failure = Failure::from(error.with("path", "$"));
+        Executed {
+            is_cut: true,
+            ..failed(&failure, cookies)
+        }
+    }
+
+    /// The answers to `__schema` and `__type` by their positions, which may have so many bytes together.
+    async fn introspect(
         &self,
         items: &[Item],
-        outcomes: &[Outcome],
-        answers: &[Option<Answer<'_>>],
-        out: &mut Vec<u8>,
-    ) {
+        told: &mut Vec<(usize, Vec<u8>)>,
+    ) -> Result<(), GraphqlError> {
+        let mut left = self.settings.response_bytes;
+        for item in items.iter().filter(|item| self.is_there(item.presence)) {
+            // Both are fields of the root, never of a namespace.
+            let Content::Introspection(position) = &item.content else {
+                continue;
+            };
+            let variables = self.asking.variables;
+            let give_way = async || self.sources.give_way().await;
+            let json = self
+                .checked
+                .write_introspection(*position, variables, (Vec::new(), left), give_way)
+                .await?;
+            left -= json.len();
+            told.push((*position, json));
+        }
+        Ok(())
+    }
+
+    fn write_items(&self, items: &[Item], pieces: &Pieces<'_>, out: &mut Vec<u8>) {
         out.push(b'{');
         let mut is_first = true;
         for item in items.iter().filter(|item| self.is_there(item.presence)) {
@@ -331,21 +407,17 @@ impl<S: Sources> Run<'_, S> {
             match &item.content {
                 Content::Text(text) => out.extend_from_slice(text),
                 Content::Introspection(position) => {
-                    // The writer takes the buffer and gives it back; `out` is empty for that
-                    // moment.
-                    let written = std::mem::take(out);
-                    let variables = self.asking.variables;
-                    *out = self
-                        .checked
-                        .write_introspection(*position, variables, written);
+                    let mut told = pieces.introspected.iter();
+                    let told = told.find(|(known, _)| known == position);
+                    out.extend_from_slice(told.map_or(b"null", |(_, json)| json));
                 }
-                Content::Namespace(items) => self.write_items(items, outcomes, answers, out),
-                Content::Action(part) => match outcomes.get(*part) {
+                Content::Namespace(items) => self.write_items(items, pieces, out),
+                Content::Action(part) => match pieces.outcomes.get(*part) {
                     Some(Outcome::Action(json, _)) => out.extend_from_slice(json),
                     _ => out.extend_from_slice(b"null"),
                 },
                 Content::Member { part, key } => {
-                    let answer = answers.get(*part).and_then(Option::as_ref);
+                    let answer = pieces.answers.get(*part).and_then(Option::as_ref);
                     let raw = answer.and_then(|answer| answer.member(key));
                     self.write_member(*part, key, raw.unwrap_or("null"), out);
                 }
@@ -364,6 +436,22 @@ impl<S: Sources> Run<'_, S> {
             _ => out.extend_from_slice(raw.as_bytes()),
         }
     }
+}
+
+/// What an answer is put together from.
+struct Pieces<'a> {
+    outcomes: &'a [Outcome],
+    /// The answers of services among the outcomes.
+    answers: &'a [Option<Answer<'a>>],
+    /// What introspection says, by the position of its member.
+    introspected: &'a [(usize, Vec<u8>)],
+}
+
+fn payloads_too_large(most: usize) -> GraphqlError {
+    let message = format!(
+        "the actions of this operation would be sent more than {most} bytes, as each of them gets the whole query; ask for fewer actions at a time, or move values from the query into variables"
+    );
+    GraphqlError::new(message, "validation-failed")
 }
 
 fn cookies(outcomes: &mut [Outcome]) -> Vec<HeaderValue> {
@@ -396,6 +484,7 @@ fn failed(failure: &Failure, cookies: Vec<HeaderValue>) -> Executed {
     Executed {
         body: body.into(),
         has_errors: true,
+        is_cut: false,
         cookies,
     }
 }

@@ -33,6 +33,10 @@ pub(crate) struct Settings {
     pub(crate) actions: Vec<Action>,
     /// Whether errors say more than clients should know.
     pub(crate) shows_internal: bool,
+    /// Bytes that introspection may answer with.
+    pub(crate) response_bytes: usize,
+    /// Bytes that the payloads of all actions of one operation may have.
+    pub(crate) payload_bytes: usize,
 }
 
 /// The merged schema with the operations that are ready.
@@ -78,6 +82,8 @@ impl Merged {
                 remotes: remotes.collect(),
                 actions: config.actions.iter().map(Action::new).collect(),
                 shows_internal,
+                response_bytes: options.bounds.response_bytes,
+                payload_bytes: config.limits.action_payloads_max_bytes.0.0,
             }),
             operations: OperationCache::new(options.cache_bounds()),
             options,

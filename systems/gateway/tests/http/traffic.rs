@@ -210,6 +210,36 @@ fn a_client_that_goes_away_is_counted_as_499_and_its_work_goes_on() {
 }
 
 #[test]
+fn names_that_clients_choose_are_shortened_in_the_log_and_in_metrics() {
+    let planets = Stub::planets();
+    let mut gateway = Setup::new(&planets.config(""))
+        .flag("--log=request")
+        .start();
+    let long = "n".repeat(20_000);
+    let headers = [
+        ("content-type", "application/json"),
+        ("apollographql-client-name", long.as_str()),
+        ("apollographql-client-version", long.as_str()),
+    ];
+    let query = format!(r#"{{"query":"query {long} {{ locations {{ name }} }}"}}"#);
+    let request = crate::client::Request {
+        headers: &headers,
+        ..post(&query)
+    };
+    assert_eq!(gateway.send(&request).status, 200);
+    let shown = format!("{}…", "n".repeat(127));
+    let line = gateway.wait_for("\"status\":200");
+    for key in ["operation", "client_name", "client_version"] {
+        assert_eq!(line[key], shown, "{key}");
+    }
+    let metrics = gateway.ask_health("/metrics");
+    let sample = format!(
+        "graphql_client_requests_total{{client_name=\"{shown}\",client_version=\"{shown}\"}} 1\n"
+    );
+    assert!(metrics.text().contains(&sample), "{}", metrics.text());
+}
+
+#[test]
 fn clients_are_counted_by_the_name_they_say() {
     let planets = Stub::planets();
     let gateway = Gateway::start(&planets.config(""));
