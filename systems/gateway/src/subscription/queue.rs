@@ -29,7 +29,8 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    fn weight(&self) -> usize {
+    /// Its bytes.
+    pub(crate) fn weight(&self) -> usize {
         match self {
             Self::Response(body) => body.len(),
             Self::Failed(error) => error.message.len(),

@@ -2,6 +2,7 @@
 //! forerunner `subscriptions-transport-ws`. One operation for each connection.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,7 +10,7 @@ use futures_util::future::{Either, select};
 use gateway_config::WebSocketProtocol;
 use gateway_extensions::EventRequest;
 use gateway_federation::GraphqlError;
-use gateway_upstream::{Client, Received, Upgrade, WebSocket, WebSocketError};
+use gateway_upstream::{Client, LastingPlace, Received, Upgrade, WebSocket, WebSocketError};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use std::pin::pin;
 
 use super::queue::Event;
-use super::sharing::Source;
+use super::sharing::{CLIENTS_AT_ONCE, Source};
 
 /// The longest message of a subgraph.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 4 << 20;
@@ -27,9 +28,6 @@ pub(crate) const OPENING_MAX: Duration = Duration::from_secs(10);
 const WRITE_MAX: Duration = Duration::from_secs(5);
 /// How long a goodbye may take.
 const GOODBYE_MAX: Duration = Duration::from_secs(1);
-/// Messages, each as often as it has clients, after which other work of the thread has its turn: a
-/// subgraph may send without a pause.
-const MESSAGES_AT_ONCE: usize = 32;
 /// The only operation of a connection.
 const ID: &str = "1";
 /// Longer words of a subgraph are not repeated.
@@ -37,6 +35,9 @@ const REASON_CHARS_MAX: usize = 200;
 
 /// The code of what is refused because others have all connections, as for any request.
 const CROWDED: &str = "REQUEST_CONCURRENCY_LIMITED";
+
+/// The code of what ends with the token of its client.
+pub(super) const EXPIRED: &str = "SUBSCRIPTION_JWT_EXPIRED";
 
 /// Why there are no events, or no more.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +73,12 @@ impl Broken {
 
     fn connecting(reason: impl ToString) -> Self {
         Self::new("SUBREQUEST_WEBSOCKET_ERROR", reason.to_string())
+    }
+
+    /// It may not be opened again.
+    pub(crate) fn expired() -> Self {
+        let reason = "the tokens of all clients have expired, so it is not opened again";
+        Self::new(EXPIRED, reason)
     }
 
     /// There is no WebSocket.
@@ -126,6 +133,9 @@ impl Broken {
         let message = match self.code {
             // Not the address, which the reason has for the log.
             CROWDED => format!("too many subscriptions and requests have a connection to '{name}'"),
+            EXPIRED => format!(
+                "the connection to '{name}' was lost, and the JWT has expired with which it would be opened again"
+            ),
             _ => format!("Websocket fetch failed from '{name}': {}", self.reason),
         };
         GraphqlError::new(message, self.code).with("service", name)
@@ -196,7 +206,7 @@ impl Link {
         client: &Client,
         (request, parameters): (&EventRequest, Option<&Value>),
         (protocol, heartbeat): (WebSocketProtocol, Option<Duration>),
-        message_bytes_max: usize,
+        (message_bytes_max, address): (usize, Option<IpAddr>),
     ) -> Result<Self, Broken> {
         let body = std::str::from_utf8(&request.body);
         let body = body.map_err(|_| Broken::connecting("the request is not UTF-8"))?;
@@ -204,6 +214,7 @@ impl Link {
             subprotocol: subprotocol(protocol),
             headers: &request.headers,
             message_bytes_max,
+            address,
         };
         let socket = client.websocket(&request.endpoint, upgrade).await;
         let mut link = Self {
@@ -273,9 +284,11 @@ impl Link {
     /// Gives events to the clients until there are no more, or nobody wants them.
     pub(crate) async fn pump(&mut self, source: &Source) -> Ended {
         let mut has_given = false;
+        let place = self.socket.place();
         let ended = {
             let events = pin!(self.events(source, &mut has_given));
-            match select(pin!(source.left()), events).await {
+            let left = pin!(counted(&place, source));
+            match select(left, events).await {
                 Either::Left(_) => return Ended::Left,
                 Either::Right((ended, _)) => ended,
             }
@@ -308,10 +321,10 @@ impl Link {
             match said {
                 Said::Event(body) => {
                     *has_given = true;
-                    count += source.push(Event::Response(body));
+                    count += source.push(Event::Response(body)).await;
                 }
                 Said::Refused(body) => {
-                    source.push(Event::Response(body));
+                    source.push(Event::Response(body)).await;
                     return Ok(());
                 }
                 Said::Complete => return Ok(()),
@@ -319,8 +332,9 @@ impl Link {
                 Said::Ping => self.pong().await?,
                 Said::Accepted => return Err(Broken::message("a connection was accepted twice")),
             }
+            // A subgraph may send without a pause, too.
             count += 1;
-            if count >= MESSAGES_AT_ONCE {
+            if count >= CLIENTS_AT_ONCE {
                 count = 0;
                 tokio::task::yield_now().await;
             }
@@ -355,6 +369,18 @@ impl Link {
         // The connection ends either way.
         let _ = self.send(&told).await;
         let _ = self.socket.close(1000, "").await;
+    }
+}
+
+/// Counts the place for the client who has been there for longest, until all have left.
+async fn counted(place: &LastingPlace, source: &Source) {
+    let mut left = pin!(source.left());
+    loop {
+        place.count_for(source.address());
+        match select(left.as_mut(), pin!(source.first_left())).await {
+            Either::Left(_) => return,
+            Either::Right(_) => {}
+        }
     }
 }
 
