@@ -30,7 +30,7 @@ use sha2::{Digest as _, Sha256};
 use crate::clock;
 use crate::reply::{self, Reply};
 
-use super::queue::Event;
+use super::queue::{Ending, Event};
 use super::sharing::Source;
 
 /// Bytes of a body at most: a message, and what is around it.
@@ -322,7 +322,7 @@ async fn carry_out(known: &Known, said: Said) -> StatusCode {
             source
                 .push(Event::Failed(error.with("service", &**name)))
                 .await;
-            source.end().await;
+            source.end(Ending::Complete).await;
             // By which a subgraph knows that it may stop.
             StatusCode::NOT_FOUND
         }
@@ -330,7 +330,7 @@ async fn carry_out(known: &Known, said: Said) -> StatusCode {
             if let Some(last) = last {
                 source.push(Event::Response(last)).await;
             }
-            source.end().await;
+            source.end(Ending::Complete).await;
             StatusCode::ACCEPTED
         }
     }

@@ -301,6 +301,7 @@ impl Feed {
         let part = match next {
             None => of_gateway(format::heartbeat(self.format)),
             Some(Err(Ending::Complete)) => return Ok(None),
+            Some(Err(Ending::Expired)) => return Err(End::TokenExpired),
             Some(Err(Ending::Cut)) => return Err(End::Stopping),
             Some(Ok(event)) => {
                 // One event may be for many clients at once.

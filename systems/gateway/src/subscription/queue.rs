@@ -66,6 +66,9 @@ impl Drop for Kept {
 pub(crate) enum Ending {
     /// There are no more, or the last one says why.
     Complete,
+    /// The connection was lost, and the tokens of all clients have expired with which it would be opened
+    /// again.
+    Expired,
     /// Nobody receives them any more: the worker that did has stopped.
     Cut,
 }

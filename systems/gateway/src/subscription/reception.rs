@@ -16,7 +16,7 @@ use crate::clock;
 use crate::serving::Serving;
 
 use super::callback;
-use super::queue::Event;
+use super::queue::{Ending, Event};
 use super::reconnects::{self, Turn};
 use super::sharing::{Receiving, Source};
 use super::socket::{Broken, Ended, Link, MESSAGE_BYTES_MAX, OPENING_MAX};
@@ -62,7 +62,7 @@ pub(super) async fn receive(serving: Rc<Serving>, receiving: Receiving, asked: A
         }
         None => unreachable!("the request was made for the way that there is"),
     }
-    source.end().await;
+    source.end(Ending::Complete).await;
 }
 
 /// How long a subgraph may take to accept a subscription.
@@ -104,7 +104,7 @@ async fn by_socket(serving: &Serving, mode: &WebSocketMode, source: &Source, ask
                 why
             }
             Ended::Complete | Ended::Left => {
-                source.end().await;
+                source.end(Ending::Complete).await;
                 return link.leave().await;
             }
         };
@@ -126,8 +126,11 @@ async fn by_socket(serving: &Serving, mode: &WebSocketMode, source: &Source, ask
 /// Tells all clients why there are no more events.
 async fn fail(source: &Source, name: &str, broken: &Broken) {
     log::warn!("subgraph `{name}`: {broken}");
+    if broken.is_expiry() {
+        return source.end(Ending::Expired).await;
+    }
     source.push(Event::Failed(broken.of_subgraph(name))).await;
-    source.end().await;
+    source.end(Ending::Complete).await;
 }
 
 /// Subscribes again, after a pause each time, as often as is allowed.

@@ -224,11 +224,11 @@ impl Source {
         self.each(|queue| queue.push(&kept)).await
     }
 
-    /// No more events come.
-    pub(crate) async fn end(&self) {
+    /// No more events come. The first reason counts.
+    pub(crate) async fn end(&self, why: Ending) {
         let _giving = self.giving.lock().await;
         lock(&self.clients).is_closed = true;
-        self.each(|queue| queue.end(Ending::Complete)).await;
+        self.each(|queue| queue.end(why)).await;
         lock(&self.clients).is_told = true;
     }
 
@@ -391,7 +391,13 @@ mod tests {
         let (receiving, mut complete) = begin(&counts);
         receiving.source().open();
         assert_eq!(push(receiving.source()).now_or_never(), Some(1));
-        assert!(receiving.source().end().now_or_never().is_some());
+        assert!(
+            receiving
+                .source()
+                .end(Ending::Complete)
+                .now_or_never()
+                .is_some()
+        );
         drop(receiving);
         assert!(complete.opened().now_or_never().unwrap().is_ok());
         assert!(complete.next().now_or_never().unwrap().is_ok());
@@ -436,7 +442,7 @@ mod tests {
         receivers.push(join());
         drop(receivers.remove(50));
         let mut second = pin!(push(source));
-        let mut end = pin!(source.end());
+        let mut end = pin!(source.end(Ending::Expired));
         assert!(second.as_mut().poll(&mut context).is_pending());
         assert!(end.as_mut().poll(&mut context).is_pending());
         assert_eq!(served(&mut receivers), 0, "the first is not given to all");
@@ -456,8 +462,8 @@ mod tests {
             assert!(end.as_mut().poll(&mut context).is_pending());
         }
         assert!(end.as_mut().poll(&mut context).is_ready());
-        let is_complete = |it: &mut Receiver| end_of(it) == Ending::Complete;
-        assert!(receivers.iter_mut().all(is_complete));
+        let is_told = |it: &mut Receiver| end_of(it) == Ending::Expired;
+        assert!(receivers.iter_mut().all(is_told));
     }
 
     #[test]

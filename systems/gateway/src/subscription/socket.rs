@@ -66,6 +66,11 @@ impl Broken {
         }
     }
 
+    /// Whether clients have lost the right to it.
+    pub(crate) fn is_expiry(&self) -> bool {
+        self.code == EXPIRED
+    }
+
     /// Whether connecting again may help.
     pub(crate) fn is_passing(&self) -> bool {
         self.is_passing
@@ -133,9 +138,6 @@ impl Broken {
         let message = match self.code {
             // Not the address, which the reason has for the log.
             CROWDED => format!("too many subscriptions and requests have a connection to '{name}'"),
-            EXPIRED => format!(
-                "the connection to '{name}' was lost, and the JWT has expired with which it would be opened again"
-            ),
             _ => format!("Websocket fetch failed from '{name}': {}", self.reason),
         };
         GraphqlError::new(message, self.code).with("service", name)

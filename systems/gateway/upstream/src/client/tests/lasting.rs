@@ -133,20 +133,21 @@ fn idle_connections_make_room() {
 fn clients_of_one_address_leave_places_for_those_of_another() {
     run(async {
         let held = held().await;
-        for per_origin in [None, Some(12)] {
-            let (client, _) = client(16, per_origin, 10);
+        for per_origin in [None, Some(24)] {
+            let (client, _) = client(32, per_origin, 10);
             let of = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
             let mut kept = Vec::new();
             while let Ok(lasting) = client.own_connection(&held.endpoint, of(1)).await {
                 kept.push(lasting);
             }
-            assert_eq!(kept.len(), 3, "of those that the origin may have");
+            assert_eq!(kept.len(), 6, "of those that the origin may have");
             let other = client.own_connection(&held.endpoint, of(2)).await;
             kept.push(other.unwrap_or_else(|error| panic!("{error}")));
-            // What goes to another address is no longer of the first.
-            let place = LastingPlace(Rc::downgrade(&kept[0].held));
-            place.count_for(None);
             drop(kept.pop());
+            // Those that go to another address are no longer of the first.
+            for lasting in &kept[..3] {
+                LastingPlace(Rc::downgrade(&lasting.held)).count_for(None);
+            }
             let again = client.own_connection(&held.endpoint, of(1)).await;
             assert!(again.is_ok());
         }
