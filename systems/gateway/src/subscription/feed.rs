@@ -291,27 +291,29 @@ impl Feed {
     /// The next part: a response to an event, or a sign that the subscription is there. Nothing when
     /// there are no more.
     async fn make(&mut self) -> Result<Option<Part>, End> {
-        let next = {
-            let event = pin!(self.events.next());
-            match select(event, pin!(until(Some(self.heartbeat)))).await {
-                Either::Left((event, _)) => Some(event),
-                Either::Right(_) => None,
-            }
-        };
-        let part = match next {
-            None => of_gateway(format::heartbeat(self.format)),
-            Some(Err(Ending::Complete)) => return Ok(None),
-            Some(Err(Ending::Expired)) => return Err(End::TokenExpired),
-            Some(Err(Ending::Cut)) => return Err(End::Stopping),
-            Some(Ok(event)) => {
-                // One event may be for many clients at once.
-                let turns = &self.answering.serving.lasting.turns;
-                turns.take(event.weight()).await;
-                let answered = self.answering.answer(answer_of(event)).await;
-                self.opened.answered();
-                let staged = self.answering.staged(answered, self.format).await;
-                staged.ok_or(End::StageFailed)?
-            }
+        let part = loop {
+            let ready = {
+                let ready = pin!(self.events.ready());
+                match select(ready, pin!(until(Some(self.heartbeat)))).await {
+                    Either::Left((ready, _)) => ready,
+                    Either::Right(_) => break of_gateway(format::heartbeat(self.format)),
+                }
+            };
+            let bytes = match ready {
+                Ok(bytes) => bytes,
+                Err(Ending::Complete) => return Ok(None),
+                Err(Ending::Expired) => return Err(End::TokenExpired),
+                Err(Ending::Cut) => return Err(End::Stopping),
+            };
+            // It may be for many clients, whose events wait in the queues until it is their turn.
+            self.answering.serving.lasting.turns.take(bytes).await;
+            let Some(event) = self.events.take() else {
+                continue;
+            };
+            let answered = self.answering.answer(answer_of(event)).await;
+            self.opened.answered();
+            let staged = self.answering.staged(answered, self.format).await;
+            break staged.ok_or(End::StageFailed)?;
         };
         self.heartbeat = clock::now() + HEARTBEAT;
         Ok(Some(part))

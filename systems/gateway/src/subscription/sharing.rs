@@ -21,8 +21,10 @@ use super::opened::Counts;
 use super::queue::{Ending, Event, Kept, Queue};
 use super::reception::Asked;
 
-/// Clients who are given an event before other work of the thread has its turn.
-pub(crate) const CLIENTS_AT_ONCE: usize = 32;
+/// Clients who are given an event before other work of the thread has its turn. It is a short matter for
+/// each: what an event is for its client is made in turns of their own, and a subgraph must not wait for
+/// it.
+pub(crate) const CLIENTS_AT_ONCE: usize = 512;
 
 /// What makes two subscriptions the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -255,7 +257,7 @@ impl Source {
         }
     }
 
-    /// Nobody receives the events any more. At once, as there may be no other turn.
+    /// The worker that receives the events stops. At once, as there may be no other turn.
     fn cut(&self) {
         let mut clients = lock(&self.clients);
         clients.is_closed = true;
@@ -286,12 +288,17 @@ impl Receiver {
         known.clone().expect("it is waited for")
     }
 
-    /// The next event.
+    /// Waits for an event, and says how many bytes it has. It may give way before it is taken.
     ///
     /// # Errors
     /// When there are no more.
-    pub(crate) async fn next(&mut self) -> Result<Event, Ending> {
-        self.queue.next().await
+    pub(crate) async fn ready(&self) -> Result<usize, Ending> {
+        self.queue.ready().await
+    }
+
+    /// Takes the oldest event, if there is one.
+    pub(crate) fn take(&self) -> Option<Event> {
+        self.queue.take()
     }
 }
 
@@ -342,160 +349,4 @@ impl Drop for Receiving {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::pin::pin;
-    use std::task::{Context, Waker};
-    use std::time::Duration;
-
-    use futures_util::FutureExt as _;
-    use gateway_extensions::EventRequest;
-    use gateway_upstream::{Endpoint, Policy};
-
-    use super::*;
-
-    fn asked(name: &str) -> Asked {
-        Asked {
-            name: name.into(),
-            request: EventRequest {
-                endpoint: Endpoint::parse("http://localhost", Policy::default()).unwrap(),
-                headers: http::HeaderMap::new(),
-                body: "{}".into(),
-            },
-            parameters: None,
-        }
-    }
-
-    fn begin(counts: &Arc<Counts>) -> (Receiving, Receiver) {
-        let (source, receiver) = Source::begin(2, Client::default(), counts);
-        let shared = None;
-        (Receiving { source, shared }, receiver)
-    }
-
-    async fn push(source: &Source) -> usize {
-        source.push(Event::Response("{}".into())).await
-    }
-
-    fn end_of(receiver: &mut Receiver) -> Ending {
-        receiver.next().now_or_never().unwrap().unwrap_err()
-    }
-
-    #[test]
-    fn an_end_that_nobody_told_is_told_from_the_end_of_events() {
-        let counts = Arc::default();
-        let (receiving, mut cut) = begin(&counts);
-        let source = Arc::clone(receiving.source());
-        drop(receiving);
-        assert_eq!(end_of(&mut cut), Ending::Cut);
-        assert!(cut.opened().now_or_never().unwrap().is_err());
-        assert!(source.join(2, Client::default()).is_err());
-        let (receiving, mut complete) = begin(&counts);
-        receiving.source().open();
-        assert_eq!(push(receiving.source()).now_or_never(), Some(1));
-        assert!(
-            receiving
-                .source()
-                .end(Ending::Complete)
-                .now_or_never()
-                .is_some()
-        );
-        drop(receiving);
-        assert!(complete.opened().now_or_never().unwrap().is_ok());
-        assert!(complete.next().now_or_never().unwrap().is_ok());
-        assert_eq!(end_of(&mut complete), Ending::Complete);
-        assert_eq!(counts.told().upstream, 0);
-    }
-
-    #[test]
-    fn the_last_who_leaves_closes_it() {
-        let counts = Arc::default();
-        let (receiving, first) = begin(&counts);
-        let source = receiving.source();
-        let second = source.join(2, Client::default()).unwrap();
-        drop(first);
-        assert!(source.left().now_or_never().is_none());
-        assert_eq!(push(source).now_or_never(), Some(1));
-        drop(second);
-        assert!(source.left().now_or_never().is_some());
-        assert!(source.join(2, Client::default()).is_err());
-        assert_eq!(counts.bytes(), 0);
-    }
-
-    /// How many of these have an event, which is taken.
-    fn served(receivers: &mut [Receiver]) -> usize {
-        let next = |it: &mut Receiver| it.next().now_or_never().is_some();
-        receivers.iter_mut().map(next).filter(|it| *it).count()
-    }
-
-    #[test]
-    fn an_event_is_given_to_so_many_clients_in_a_turn_and_in_one_order() {
-        let counts = Arc::default();
-        let (receiving, first) = begin(&counts);
-        let source = receiving.source();
-        let join = || source.join(2, Client::default()).unwrap();
-        let mut receivers = vec![first];
-        receivers.extend((1..100).map(|_| join()));
-        let mut context = Context::from_waker(Waker::noop());
-        let mut first = pin!(push(source));
-        assert!(first.as_mut().poll(&mut context).is_pending());
-        assert_eq!(served(&mut receivers), CLIENTS_AT_ONCE);
-        // Others come and go meanwhile: who comes gets what comes then.
-        receivers.push(join());
-        drop(receivers.remove(50));
-        let mut second = pin!(push(source));
-        let mut end = pin!(source.end(Ending::Expired));
-        assert!(second.as_mut().poll(&mut context).is_pending());
-        assert!(end.as_mut().poll(&mut context).is_pending());
-        assert_eq!(served(&mut receivers), 0, "the first is not given to all");
-        for _ in 0..2 {
-            assert!(first.as_mut().poll(&mut context).is_pending());
-            assert_eq!(served(&mut receivers), CLIENTS_AT_ONCE);
-        }
-        assert!(first.as_mut().poll(&mut context).is_ready());
-        assert_eq!(served(&mut receivers), 99 - 3 * CLIENTS_AT_ONCE);
-        for _ in 0..3 {
-            assert!(second.as_mut().poll(&mut context).is_pending());
-            assert_eq!(served(&mut receivers), CLIENTS_AT_ONCE);
-        }
-        assert!(second.as_mut().poll(&mut context).is_ready());
-        assert_eq!(served(&mut receivers), 100 - 3 * CLIENTS_AT_ONCE);
-        for _ in 0..3 {
-            assert!(end.as_mut().poll(&mut context).is_pending());
-        }
-        assert!(end.as_mut().poll(&mut context).is_ready());
-        let is_told = |it: &mut Receiver| end_of(it) == Ending::Expired;
-        assert!(receivers.iter_mut().all(is_told));
-    }
-
-    #[test]
-    fn what_is_asked_again_is_what_a_client_would_whose_token_is_valid() {
-        let counts = Arc::default();
-        let now = Instant::now();
-        let client = |name: &str, last: u8, seconds: Option<u64>| Client {
-            address: Some([192, 0, 2, last].into()),
-            expiry: seconds.map(|it| now + Duration::from_secs(it)),
-            asked: Some(Arc::new(asked(name))),
-        };
-        let (source, first) = Source::begin(2, client("first", 1, Some(10)), &counts);
-        let second = source.join(2, client("second", 2, Some(20))).unwrap();
-        let asks = |seconds| {
-            let asked = source.asked(now + Duration::from_secs(seconds));
-            asked.map(|it| it.name.to_string())
-        };
-        let address = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
-        assert_eq!(asks(9).as_deref(), Some("first"));
-        // It is there, and expired.
-        assert_eq!(asks(10).as_deref(), Some("second"));
-        assert_eq!(asks(20), None);
-        assert_eq!(source.address(), address(1));
-        let third = source.join(2, client("third", 3, None)).unwrap();
-        assert_eq!(asks(20).as_deref(), Some("third"));
-        drop(second);
-        assert!(source.first_left().now_or_never().is_none());
-        drop(first);
-        assert!(source.first_left().now_or_never().is_some());
-        assert_eq!(source.address(), address(3));
-        assert_eq!(asks(0).as_deref(), Some("third"));
-        drop(third);
-        assert_eq!((asks(0), source.address()), (None, None));
-    }
-}
+mod tests;

@@ -28,6 +28,8 @@ pub(crate) const OPENING_MAX: Duration = Duration::from_secs(10);
 const WRITE_MAX: Duration = Duration::from_secs(5);
 /// How long a goodbye may take.
 const GOODBYE_MAX: Duration = Duration::from_secs(1);
+/// Messages after which other work of the thread has its turn: a subgraph may send without a pause.
+const MESSAGES_AT_ONCE: usize = 32;
 /// The only operation of a connection.
 const ID: &str = "1";
 /// Longer words of a subgraph are not repeated.
@@ -302,7 +304,8 @@ impl Link {
     }
 
     async fn events(&mut self, source: &Source, has_given: &mut bool) -> Result<(), Broken> {
-        let mut count = 0_usize;
+        // Since the last turn of others.
+        let (mut messages, mut given) = (0_usize, 0_usize);
         let mut is_asked = false;
         loop {
             let said = match self.heartbeat {
@@ -323,7 +326,7 @@ impl Link {
             match said {
                 Said::Event(body) => {
                     *has_given = true;
-                    count += source.push(Event::Response(body)).await;
+                    given += source.push(Event::Response(body)).await;
                 }
                 Said::Refused(body) => {
                     source.push(Event::Response(body)).await;
@@ -334,10 +337,9 @@ impl Link {
                 Said::Ping => self.pong().await?,
                 Said::Accepted => return Err(Broken::message("a connection was accepted twice")),
             }
-            // A subgraph may send without a pause, too.
-            count += 1;
-            if count >= CLIENTS_AT_ONCE {
-                count = 0;
+            messages += 1;
+            if messages >= MESSAGES_AT_ONCE || given >= CLIENTS_AT_ONCE {
+                (messages, given) = (0, 0);
                 tokio::task::yield_now().await;
             }
         }
