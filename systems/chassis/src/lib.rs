@@ -26,7 +26,7 @@ use telemetry::log::Level;
 
 pub use command_line::{TimeError, read, time, with_file, workers};
 pub use connection::{Connection, ConnectionHandle};
-pub use connection_table::{ConnectionTable, Refusal, Slot};
+pub use connection_table::{ConnectionTable, Refusal, Slot, counted_address};
 pub use limits::{
     ConnectionFlags, HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, HTTP2_STREAMS, Limits, Most,
     Timeouts, descriptors,

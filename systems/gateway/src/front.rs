@@ -76,7 +76,7 @@ pub(crate) async fn respond(
             let place = Box::new_uninit();
             let work = Box::write(place, async move {
                 let (reply, mut summary) =
-                    within_time(serving, entrance, (parts, trace), body).await;
+                    within_time(serving, entrance, (parts, trace), (body, peer)).await;
                 // Until the end of the work, also when the client has left.
                 match &mut summary.rest {
                     Some(rest) => rest.hold_work(permit),
@@ -141,7 +141,7 @@ async fn within_time(
     serving: Rc<Serving>,
     entrance: Entrance,
     (parts, trace): (Box<Parts>, Option<Active>),
-    body: Incoming,
+    (body, peer): (Incoming, Option<IpAddr>),
 ) -> (Reply, Summary) {
     let limit = serving.generation.config.traffic_shaping.router.timeout.0;
     let now = clock::now();
@@ -149,6 +149,7 @@ async fn within_time(
     let deadline = now.checked_add(limit).unwrap_or(now + FOR_EVER);
     let mut summary = Summary {
         parts_until: (entrance == Entrance::Graphql).then_some(deadline),
+        address: peer.and_then(chassis::counted_address),
         ..Summary::default()
     };
     // The summary lives outside the limited work: a request that times out is logged with what was

@@ -4,6 +4,7 @@
 //! them breaks with still passes the response stages of those around it. A service that is not
 //! configured is `None` and costs one comparison.
 
+use std::net::IpAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Instant;
@@ -46,6 +47,8 @@ pub(crate) struct Summary {
     pub(crate) operation_name: Option<String>,
     /// The client's name and version, where it sent them.
     pub(crate) client: Option<Box<Client>>,
+    /// The address by which the client counts, where it does.
+    pub(crate) address: Option<IpAddr>,
     /// Errors of the execution.
     pub(crate) error_count: usize,
     /// Whether something is missing because of `limits`.

@@ -112,6 +112,7 @@ pub(crate) fn run(
                 drain: Rc::clone(&drain),
                 subscriptions: Arc::clone(&common.subscriptions),
                 callbacks: Arc::clone(&common.callbacks),
+                turns: Rc::default(),
             },
         )),
         client,
