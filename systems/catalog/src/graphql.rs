@@ -12,6 +12,7 @@ use async_graphql::parser::types::{ExecutableDocument, OperationType};
 use async_graphql::{
     Error, ErrorExtensionValues, Request, Response, ServerError, Value, Variables,
 };
+use chassis::Client;
 use graphql_document::DocumentError;
 use graphql_http::GraphqlRequest;
 use serde_json::json;
@@ -120,6 +121,7 @@ impl Allowance {
 
 /// The schema of a worker.
 pub(crate) struct Executor {
+    store: Store,
     schema: schema::Schema,
     /// Most rows of one list.
     limit_max: u32,
@@ -128,12 +130,20 @@ pub(crate) struct Executor {
 impl Executor {
     pub(crate) fn new(store: Store, limit_max: u32) -> Self {
         let limit_max = limit_max.min(ROWS_MAX);
-        let schema = schema::schema(store, limit_max);
-        Self { schema, limit_max }
+        let schema = schema::schema(store.clone(), limit_max);
+        Self {
+            store,
+            schema,
+            limit_max,
+        }
     }
 
-    /// Executes a request.
-    pub(crate) async fn execute(&self, question: Question<'_>, is_get: bool) -> Answer {
+    /// Executes a request of `client`.
+    pub(crate) async fn execute(
+        &self,
+        question: Question<'_>,
+        (client, is_get): (Client, bool),
+    ) -> Answer {
         // An empty name is what some clients send for none.
         let name = question.operation_name.filter(|name| !name.is_empty());
         let document = match checked(&question.query) {
@@ -152,7 +162,8 @@ impl Executor {
         }
         let mut request = Request::new(question.query)
             .variables(values)
-            .data(Allowance::new());
+            .data(Allowance::new())
+            .data(self.store.visitor(client));
         request.operation_name = name.map(Cow::into_owned);
         request.set_parsed_query(document);
         let response = self.schema.execute(request).await;
