@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::id::Id;
 use crate::moment::Moment;
 use crate::select::{Column, Select, Table, Test};
-use crate::store::{Datum, RowError, Store, StoreError};
+use crate::store::{Datum, RowError, Store, StoreError, Visitor};
 
 /// Longest name of a product, in characters.
 pub(crate) const NAME_LENGTH_MAX: usize = 200;
@@ -134,7 +134,10 @@ impl Entity for LineItem {
 
 impl LineItem {
     /// Asks for the products of all of them at once.
-    pub(crate) async fn load_products(items: &mut [Self], store: &Store) -> Result<(), StoreError> {
+    pub(crate) async fn load_products(
+        items: &mut [Self],
+        (store, visitor): (&Store, &Visitor),
+    ) -> Result<(), StoreError> {
         let mut ids: Vec<Id> = items.iter().map(|item| item.product_id).collect();
         // Each product once, and sorted as the database will give them.
         ids.sort_unstable();
@@ -142,7 +145,7 @@ impl LineItem {
         // As many rows as ids, whatever the limit of lists is.
         let mut select = Select::of(Product::TABLE, u32::try_from(ids.len()).unwrap_or(u32::MAX));
         select.test(Column::ID, Test::OneOf(Datum::Ids(ids)));
-        let products: Vec<Product> = store.rows(select).await?;
+        let products: Vec<Product> = store.rows(select, visitor).await?;
         let products: Vec<Arc<Product>> = products.into_iter().map(Arc::new).collect();
         for item in items {
             // Both are sorted by id.

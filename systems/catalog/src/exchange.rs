@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use chassis::ConnectionTable;
+use chassis::{Client, ConnectionTable};
 use graphql_http::body;
 use graphql_http::{DecodeError, Head, Media, Refusal, Step};
 use http_body_util::Full;
@@ -41,16 +41,22 @@ pub(crate) struct Handler {
 impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
-    /// Answers one request, whatever it is.
     async fn answer(&self, request: Request<Incoming>) -> Reply {
+        self.answer_to(Client::THIS_MACHINE, request).await
+    }
+
+    /// Answers one request, whatever it is.
+    async fn answer_to(&self, client: Client, request: Request<Incoming>) -> Reply {
         // First, so that a header counts whatever becomes of its request.
         self.metrics.headers(request.headers());
         let path = request.uri().path();
         let (endpoint, reply) = if let Some(rest) = path.strip_prefix("/api/rest/") {
-            self.rest(rest, &request).await
+            self.rest(rest, (client, &request)).await
         } else {
             match path {
-                "/v1/graphql" | "/graphql" => (Endpoint::Graphql, self.graphql(request).await),
+                "/v1/graphql" | "/graphql" => {
+                    (Endpoint::Graphql, self.graphql((client, request)).await)
+                }
                 "/health" => (Endpoint::Other, self.health(&request).await),
                 "/metrics" => (Endpoint::Other, self.show_metrics(&request)),
                 _ => (Endpoint::Other, refuse(&RestError::not_found())),
@@ -78,7 +84,11 @@ impl Handler {
         }
     }
 
-    async fn rest(&self, path: &str, request: &Request<Incoming>) -> (Endpoint, Reply) {
+    async fn rest(
+        &self,
+        path: &str,
+        (client, request): (Client, &Request<Incoming>),
+    ) -> (Endpoint, Reply) {
         let Some(route) = Route::of(path) else {
             return (Endpoint::Other, refuse(&RestError::not_found()));
         };
@@ -87,7 +97,8 @@ impl Handler {
             return (endpoint, not_allowed("GET"));
         }
         let parameters = request.uri().query().unwrap_or_default();
-        let answer = route.answer(parameters, &self.store, self.limit_max);
+        let visitor = self.store.visitor(client);
+        let answer = route.answer(parameters, (&self.store, &visitor), self.limit_max);
         let reply = match answer.await {
             Ok(body) => with_body(StatusCode::OK, JSON, body),
             Err(error) => refuse(&error),
@@ -95,13 +106,13 @@ impl Handler {
         (endpoint, reply)
     }
 
-    async fn graphql(&self, request: Request<Incoming>) -> Reply {
+    async fn graphql(&self, (client, request): (Client, Request<Incoming>)) -> Reply {
         let head = Head::of(request.method(), request.headers());
         match graphql_http::admit(head, self.body_limit, false) {
             Step::ReadParameters(media) => {
                 let parameters = request.uri().query().unwrap_or_default();
                 let question = graphql_http::from_parameters(parameters);
-                self.executed(media, question, true).await
+                self.executed(media, question, (client, true)).await
             }
             Step::ReadBody(media) => {
                 let read = body::read(request.into_body(), self.body_limit);
@@ -109,7 +120,7 @@ impl Handler {
                 match body::in_time(read, || tokio::time::sleep(timeout)).await {
                     Ok(body) => {
                         let question = graphql_http::from_body(body.as_ref());
-                        self.executed(media, question, false).await
+                        self.executed(media, question, (client, false)).await
                     }
                     Err(error) => refused(media, &Refusal::of_body(error, self.body_limit)),
                 }
@@ -123,7 +134,7 @@ impl Handler {
         &self,
         media: Media,
         question: Result<Question<'_>, DecodeError>,
-        is_get: bool,
+        (client, is_get): (Client, bool),
     ) -> Reply {
         let question = match question {
             Ok(question) => question,
@@ -132,7 +143,7 @@ impl Handler {
                 return with_body(StatusCode::BAD_REQUEST, media.content_type(), body);
             }
         };
-        match self.executor.execute(question, is_get).await {
+        match self.executor.execute(question, (client, is_get)).await {
             Answer::MutationByGet => refused(media, &Refusal::MutationByGet),
             Answer::Executed(body) => with_body(StatusCode::OK, media.content_type(), body),
             Answer::Busy(body) => {

@@ -2,15 +2,18 @@
 
 mod filter;
 mod schema;
+mod size;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_graphql::parser::parse_query;
-use async_graphql::parser::types::{DocumentOperations, ExecutableDocument, OperationType};
+use async_graphql::parser::types::{ExecutableDocument, OperationType};
 use async_graphql::{
     Error, ErrorExtensionValues, Request, Response, ServerError, Value, Variables,
 };
+use chassis::Client;
+use graphql_document::DocumentError;
 use graphql_http::GraphqlRequest;
 use serde_json::json;
 
@@ -118,29 +121,49 @@ impl Allowance {
 
 /// The schema of a worker.
 pub(crate) struct Executor {
+    store: Store,
     schema: schema::Schema,
+    /// Most rows of one list.
+    limit_max: u32,
 }
 
 impl Executor {
     pub(crate) fn new(store: Store, limit_max: u32) -> Self {
-        let schema = schema::schema(store, limit_max.min(ROWS_MAX));
-        Self { schema }
+        let limit_max = limit_max.min(ROWS_MAX);
+        let schema = schema::schema(store.clone(), limit_max);
+        Self {
+            store,
+            schema,
+            limit_max,
+        }
     }
 
-    /// Executes a request.
-    pub(crate) async fn execute(&self, question: Question<'_>, is_get: bool) -> Answer {
+    /// Executes a request of `client`.
+    pub(crate) async fn execute(
+        &self,
+        question: Question<'_>,
+        (client, is_get): (Client, bool),
+    ) -> Answer {
         // An empty name is what some clients send for none.
         let name = question.operation_name.filter(|name| !name.is_empty());
         let document = match checked(&question.query) {
             Ok(document) => document,
             Err(error) => return refused(&[error]),
         };
-        if is_get && is_mutation(&document, name.as_deref()) {
+        let operation = graphql_document::selected(&document, name.as_deref());
+        if is_get && operation.is_some_and(|it| it.ty == OperationType::Mutation) {
             return Answer::MutationByGet;
         }
+        let values = question.variables.unwrap_or_default();
+        if let Some(operation) = operation
+            && let Err(error) = size::check(&document, (operation, &values), self.limit_max)
+        {
+            return refused(&[wrong(error)]);
+        }
         let mut request = Request::new(question.query)
-            .variables(question.variables.unwrap_or_default())
-            .data(Allowance::new());
+            .variables(values)
+            .data(Allowance::new())
+            .data(self.store.visitor(client));
         request.operation_name = name.map(Cow::into_owned);
         request.set_parsed_query(document);
         let response = self.schema.execute(request).await;
@@ -176,7 +199,6 @@ fn is_busy(response: &Response) -> bool {
 }
 
 fn checked(query: &str) -> Result<ExecutableDocument, ServerError> {
-    let wrong = |error: graphql_document::DocumentError| ServerError::new(error.to_string(), None);
     graphql_document::check_text(query).map_err(wrong)?;
     let document = parse_query(query)?;
     graphql_document::check_fragments(&document).map_err(wrong)?;
@@ -188,15 +210,8 @@ fn refused(errors: &[ServerError]) -> Answer {
     Answer::Refused(body.expect("errors have text for keys"))
 }
 
-/// Whether the operation that would be executed changes something.
-fn is_mutation(document: &ExecutableDocument, name: Option<&str>) -> bool {
-    let operation = match (&document.operations, name) {
-        (DocumentOperations::Single(operation), _) => Some(operation),
-        (DocumentOperations::Multiple(operations), Some(name)) => operations.get(name),
-        // Without a name it is refused.
-        (DocumentOperations::Multiple(_), None) => None,
-    };
-    operation.is_some_and(|operation| operation.node.ty == OperationType::Mutation)
+fn wrong(error: DocumentError) -> ServerError {
+    ServerError::new(error.to_string(), None)
 }
 
 #[cfg(test)]
@@ -211,16 +226,5 @@ mod tests {
             assert_eq!(allowance.spend(1), Ok(()));
         }
         assert_eq!(allowance.spend(0), Err(FieldError::TooMuch));
-    }
-
-    #[test]
-    fn only_the_operation_that_is_executed_counts_as_mutation() {
-        let is = |query: &str, name| is_mutation(&parse_query(query).unwrap(), name);
-        let both =
-            "query a { product { id } } mutation b { delete_product_by_pk(id: \"\") { id } }";
-        assert!(is(both, Some("b")));
-        assert!(!is(both, Some("a")));
-        assert!(!is(both, None));
-        assert!(is("mutation { __typename }", None));
     }
 }

@@ -13,7 +13,7 @@ use crate::entity::{Entity as _, LineItem, Product};
 use crate::id::Id;
 use crate::metrics::Endpoint;
 use crate::select::{Column, Select, Test};
-use crate::store::{Datum, Store, StoreError};
+use crate::store::{Datum, Store, StoreError, Visitor};
 
 /// Rows of a list when no limit is given.
 pub(crate) const LIMIT_DEFAULT: u32 = 100;
@@ -113,15 +113,21 @@ impl<'a> Route<'a> {
     pub(crate) async fn answer(
         &self,
         parameters: &str,
-        store: &Store,
+        (store, visitor): (&Store, &Visitor),
         limit_max: u32,
     ) -> Result<Vec<u8>, RestError> {
         let select = self.select(parameters, limit_max)?;
         Ok(match self {
-            Self::Products => wrapped("product", &store.rows::<Product>(select).await?),
-            Self::LineItems => wrapped("lineItem", &store.rows::<LineItem>(select).await?),
-            Self::Product(_) => wrapped("product_by_pk", &store.one::<Product>(select).await?),
-            Self::LineItem(_) => wrapped("lineItem_by_pk", &store.one::<LineItem>(select).await?),
+            Self::Products => wrapped("product", &store.rows::<Product>(select, visitor).await?),
+            Self::LineItems => wrapped("lineItem", &store.rows::<LineItem>(select, visitor).await?),
+            Self::Product(_) => wrapped(
+                "product_by_pk",
+                &store.one::<Product>(select, visitor).await?,
+            ),
+            Self::LineItem(_) => wrapped(
+                "lineItem_by_pk",
+                &store.one::<LineItem>(select, visitor).await?,
+            ),
         })
     }
 

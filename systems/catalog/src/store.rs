@@ -3,10 +3,14 @@
 mod postgres;
 mod queue;
 mod sqlite;
+mod turns;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+
+use chassis::Client;
+use tokio::sync::Semaphore;
 
 use crate::clock;
 use crate::config::{Config, Database};
@@ -105,6 +109,13 @@ enum Backend {
     Sqlite(Sqlite),
 }
 
+/// A request that asks the database, on behalf of a client.
+pub(crate) struct Visitor {
+    client: Client,
+    /// Statements that this request may still send before one of its own is answered.
+    at_once: Semaphore,
+}
+
 /// The database as one worker uses it.
 #[derive(Clone)]
 pub(crate) struct Store {
@@ -131,14 +142,30 @@ impl Store {
         })
     }
 
+    /// A request of `client`.
+    pub(crate) fn visitor(&self, client: Client) -> Visitor {
+        let at_once = match &*self.backend {
+            Backend::Postgres(postgres) => postgres.at_once(),
+            // It has no connections to share out: its reads begin on the worker itself.
+            Backend::Sqlite(_) => Semaphore::MAX_PERMITS,
+        };
+        Visitor {
+            client,
+            at_once: Semaphore::new(at_once),
+        }
+    }
+
     /// The rows of a select.
-    pub(crate) async fn rows<E: Entity>(&self, select: Select) -> Result<Vec<E>, StoreError> {
+    pub(crate) async fn rows<E: Entity>(
+        &self,
+        select: Select,
+        visitor: &Visitor,
+    ) -> Result<Vec<E>, StoreError> {
         let start = clock::now();
         let rows = match &*self.backend {
             Backend::Postgres(postgres) => {
-                postgres
-                    .rows(select.into_statement(Dialect::Postgres))
-                    .await
+                let statement = select.into_statement(Dialect::Postgres);
+                postgres.rows(statement, visitor).await
             }
             Backend::Sqlite(sqlite) => sqlite.rows(select.into_statement(Dialect::Sqlite)).await,
         };
@@ -150,19 +177,24 @@ impl Store {
     }
 
     /// The first row of a select.
-    pub(crate) async fn one<E: Entity>(&self, select: Select) -> Result<Option<E>, StoreError> {
+    pub(crate) async fn one<E: Entity>(
+        &self,
+        select: Select,
+        visitor: &Visitor,
+    ) -> Result<Option<E>, StoreError> {
         // The only row: such a select asks for one id.
-        Ok(self.rows(select).await?.pop())
+        Ok(self.rows(select, visitor).await?.pop())
     }
 
     /// Changes one row and returns it as it is now, or was. `None` when there is no such row.
     pub(crate) async fn change<E: Entity>(
         &self,
         statement: Statement,
+        visitor: &Visitor,
     ) -> Result<Option<E>, StoreError> {
         let start = clock::now();
         let rows = match &*self.backend {
-            Backend::Postgres(postgres) => postgres.rows(statement).await,
+            Backend::Postgres(postgres) => postgres.rows(statement, visitor).await,
             // Awaited: all changes go through one writer, see `sqlite`.
             Backend::Sqlite(sqlite) => sqlite.change(statement).await,
         };

@@ -9,6 +9,7 @@
 //! the servers on actix-web and ntex: [`TrackedIo`] is a socket for either kind,
 //! [`Tracked::attend`] drives what is not of hyper.
 
+mod client;
 mod clock;
 mod command_line;
 mod connection;
@@ -24,6 +25,7 @@ use std::process::ExitCode;
 
 use telemetry::log::Level;
 
+pub use client::Client;
 pub use command_line::{TimeError, read, time, with_file, workers};
 pub use connection::{Connection, ConnectionHandle};
 pub use connection_table::{ConnectionTable, Refusal, Slot, counted_address};

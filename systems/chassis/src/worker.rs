@@ -19,6 +19,7 @@ use hyper_util::server::conn::auto;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::spawn_local;
 
+use crate::client::Client;
 use crate::connection::Connection;
 use crate::connection_table::{ConnectionTable, Slot};
 use crate::limits::{HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, Limits};
@@ -33,6 +34,15 @@ pub trait Handler: 'static {
 
     /// Answers a request. Errors are part of the answer.
     fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>>;
+
+    /// The same for a service that tells clients apart.
+    fn answer_to(
+        &self,
+        _client: Client,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Response<Self::Body>> {
+        self.answer(request)
+    }
 }
 
 /// What a worker serves.
@@ -157,10 +167,11 @@ async fn serve_all<D: Handler>(
                 continue;
             }
         };
+        let client = Client::of(slot.network());
         let tracked = tracker.begin(slot);
         spawn_local(converse(
             stream,
-            tracked,
+            (client, tracked),
             Rc::clone(&builder),
             Rc::clone(&handler),
         ));
@@ -189,7 +200,7 @@ fn builder(http2_streams: u32) -> auto::Builder<SameThread> {
 /// Answers every request of a connection.
 async fn converse<D: Handler>(
     stream: TcpStream,
-    tracked: Tracked,
+    (client, tracked): (Client, Tracked),
     builder: Rc<auto::Builder<SameThread>>,
     handler: Rc<D>,
 ) {
@@ -203,7 +214,7 @@ async fn converse<D: Handler>(
         let handler = Rc::clone(&handler);
         async move {
             exchange.turn().await;
-            let response = handler.answer(request).await;
+            let response = handler.answer_to(client, request).await;
             Ok::<_, Infallible>(response.map(|body| exchange.answer(body)))
         }
     });

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use async_graphql::parser::types::{ExecutableDocument, Field, Selection, SelectionSet};
 
+use crate::answer::{Place, Size};
 use crate::{DocumentError, NESTING_MAX};
 
 /// What one operation or fragment amounts to, fragments followed.
@@ -24,6 +25,8 @@ pub(crate) struct Extent {
     pub(crate) aliases: u64,
     /// Fields of the answer: each as often as there are objects that it belongs to.
     pub(crate) complexity: u64,
+    /// Bytes of the answer that are names of fields, and texts of which [`Size`] tells.
+    pub(crate) bytes: u64,
 }
 
 impl Extent {
@@ -37,34 +40,39 @@ impl Extent {
         self.root_fields = self.root_fields.saturating_add(one.root_fields);
         self.aliases = self.aliases.saturating_add(one.aliases);
         self.complexity = self.complexity.saturating_add(one.complexity);
+        self.bytes = self.bytes.saturating_add(one.bytes);
     }
 }
 
 /// Measures the operations of a document.
 pub(crate) struct Measuring<'a, O> {
     document: &'a ExecutableDocument,
-    /// How many objects a field gives at most.
-    objects: O,
-    /// By fragment; nothing while a fragment is being measured, which ends cycles. The validator
-    /// reports those.
-    known: HashMap<&'a str, Extent>,
+    /// What a field adds to the answer at most.
+    size: O,
+    /// By fragment and where it is spread; nothing while a fragment is being measured, which ends
+    /// cycles. The validator reports those.
+    known: HashMap<(&'a str, Place), Extent>,
 }
 
-impl<'a, O: Fn(&Field) -> u64> Measuring<'a, O> {
-    pub(crate) fn new(document: &'a ExecutableDocument, objects: O) -> Self {
+impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
+    pub(crate) fn new(document: &'a ExecutableDocument, size: O) -> Self {
         Self {
             document,
-            objects,
+            size,
             known: HashMap::new(),
         }
     }
 
     /// What the selections of an operation amount to.
     pub(crate) fn operation(&mut self, set: &'a SelectionSet) -> Result<Extent, DocumentError> {
-        self.set(set, 1)
+        self.set(set, (Place::Root, 1))
     }
 
-    fn set(&mut self, set: &'a SelectionSet, nesting: usize) -> Result<Extent, DocumentError> {
+    fn set(
+        &mut self,
+        set: &'a SelectionSet,
+        (place, nesting): (Place, usize),
+    ) -> Result<Extent, DocumentError> {
         // The text is bounded already, but not how deep fragments lead.
         if nesting > NESTING_MAX {
             return Err(DocumentError::Nesting(NESTING_MAX));
@@ -72,26 +80,37 @@ impl<'a, O: Fn(&Field) -> u64> Measuring<'a, O> {
         let mut total = Extent::default();
         for selection in &set.items {
             total.add(match &selection.node {
-                Selection::Field(field) => self.field(&field.node, nesting)?,
+                Selection::Field(field) => self.field(&field.node, (place, nesting))?,
                 Selection::InlineFragment(inline) => {
-                    self.set(&inline.node.selection_set.node, nesting + 1)?
+                    self.set(&inline.node.selection_set.node, (place, nesting + 1))?
                 }
                 Selection::FragmentSpread(spread) => {
-                    self.fragment(&spread.node.fragment_name.node, nesting)?
+                    self.fragment(&spread.node.fragment_name.node, (place, nesting))?
                 }
             });
         }
         Ok(total)
     }
 
-    fn field(&mut self, field: &'a Field, nesting: usize) -> Result<Extent, DocumentError> {
+    fn field(
+        &mut self,
+        field: &'a Field,
+        (place, nesting): (Place, usize),
+    ) -> Result<Extent, DocumentError> {
         let set = &field.selection_set.node;
+        let inside = match field.name.node.as_str() {
+            "__schema" | "__type" => Place::Schema,
+            _ if place == Place::Schema => Place::Schema,
+            _ => Place::Below,
+        };
         let below = if set.items.is_empty() {
             Extent::default()
         } else {
-            self.set(set, nesting + 1)?
+            self.set(set, (inside, nesting + 1))?
         };
-        let answered = (self.objects)(field).saturating_mul(below.complexity);
+        let size = (self.size)(field, place);
+        let name = field.alias.as_ref().unwrap_or(&field.name);
+        let own = (name.node.len() as u64).saturating_add(size.bytes);
         Ok(Extent {
             selections: below.selections,
             depth: below.depth + 1,
@@ -99,23 +118,31 @@ impl<'a, O: Fn(&Field) -> u64> Measuring<'a, O> {
             aliases: below
                 .aliases
                 .saturating_add(u64::from(field.alias.is_some())),
-            complexity: answered.saturating_add(1),
+            complexity: size
+                .objects
+                .saturating_mul(below.complexity)
+                .saturating_add(1),
+            bytes: size.objects.saturating_mul(below.bytes).saturating_add(own),
         })
     }
 
-    fn fragment(&mut self, name: &'a str, nesting: usize) -> Result<Extent, DocumentError> {
+    fn fragment(
+        &mut self,
+        name: &'a str,
+        (place, nesting): (Place, usize),
+    ) -> Result<Extent, DocumentError> {
         // A known fragment is not walked again, however deep it lies here. The library looks at
         // that, once the number of selections is bounded.
-        if let Some(extent) = self.known.get(name) {
+        if let Some(extent) = self.known.get(&(name, place)) {
             return Ok(*extent);
         }
         let Some(fragment) = self.document.fragments.get(name) else {
             return Ok(Extent::default());
         };
         // Before measuring, so that a cycle ends at itself.
-        self.known.insert(name, Extent::default());
-        let extent = self.set(&fragment.node.selection_set.node, nesting + 1)?;
-        self.known.insert(name, extent);
+        self.known.insert((name, place), Extent::default());
+        let extent = self.set(&fragment.node.selection_set.node, (place, nesting + 1))?;
+        self.known.insert((name, place), extent);
         Ok(extent)
     }
 }
@@ -129,7 +156,11 @@ mod tests {
     fn measured(text: &str, objects: impl Fn(&Field) -> u64) -> Result<Extent, DocumentError> {
         let document = parse_query(text).unwrap();
         let (_, operation) = document.operations.iter().next().unwrap();
-        Measuring::new(&document, objects).operation(&operation.node.selection_set.node)
+        let size = |field: &Field, _| Size {
+            objects: objects(field),
+            bytes: 0,
+        };
+        Measuring::new(&document, size).operation(&operation.node.selection_set.node)
     }
 
     #[test]
@@ -151,6 +182,8 @@ mod tests {
             aliases: 4,
             // Each `a` itself, and below it `p`, `q`, `z`, and once `x`.
             complexity: 2 + 10 * 3 + 10 * 4,
+            // The same with one letter each.
+            bytes: 2 + 10 * 3 + 10 * 4,
         };
         assert_eq!(extent, expected);
     }
@@ -158,7 +191,8 @@ mod tests {
     #[test]
     fn a_fragment_within_itself_ends() {
         let text = "{ ...A } fragment A on Q { a { ...B } } fragment B on Q { ...A ...A }";
-        assert_eq!(measured(text, |_| 1).unwrap().depth, 1);
+        // Once below the operation and once below `a`.
+        assert_eq!(measured(text, |_| 1).unwrap().depth, 2);
     }
 
     #[test]

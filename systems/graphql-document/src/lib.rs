@@ -7,11 +7,13 @@
 //! The scan is looser than the grammar: it accepts every valid document within the limits, and
 //! leaves it to the parser to refuse invalid ones.
 
+mod answer;
 mod extent;
 mod limits;
 
 use async_graphql::parser::types::ExecutableDocument;
 
+pub use answer::{AnswerLimits, Place, SchemaSize, Size, selected};
 use extent::Measuring;
 pub use limits::Limits;
 
@@ -30,6 +32,10 @@ pub const TOKENS_MAX: usize = 4_000;
 /// Most fields in one operation, fragments counted once for each place that spreads them, where a
 /// service has no setting for it.
 pub const FIELDS_MAX: usize = 4_000;
+
+/// Longest name in a document, in bytes: a name can stand in an answer as often as there are objects
+/// in a list.
+pub const NAME_BYTES_MAX: usize = 256;
 
 /// Why a document is not executed. Each holds the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -55,6 +61,34 @@ pub enum DocumentError {
     /// The answer would be too large.
     #[error("the answer to an operation of the document may have more than {0} fields")]
     Complexity(u64),
+    /// A name, such as an alias, is too long.
+    #[error("a name of the document has {found} bytes; a name may have {NAME_BYTES_MAX}")]
+    Name {
+        /// Bytes of the name.
+        found: usize,
+    },
+    /// The answer would have too many fields.
+    #[error(
+        "the answer may have {found} fields, each counted in every object of a list; an answer may \
+         have {most}: ask for less at once"
+    )]
+    AnswerFields {
+        /// Fields that the answer may have.
+        found: u64,
+        /// Fields that an answer may have.
+        most: u64,
+    },
+    /// The names and texts of the answer would be too long together.
+    #[error(
+        "the names and texts of the answer may have {found} bytes; those of an answer may have \
+         {most}: ask for less at once, or by shorter aliases"
+    )]
+    AnswerBytes {
+        /// Bytes that they may have.
+        found: u64,
+        /// Bytes that those of an answer may have.
+        most: u64,
+    },
 }
 
 impl DocumentError {
@@ -62,12 +96,14 @@ impl DocumentError {
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
-            Self::Nesting(_) | Self::Tokens(_) => "PARSING_ERROR",
+            Self::Nesting(_) | Self::Tokens(_) | Self::Name { .. } => "PARSING_ERROR",
             Self::Selections(_) => "GRAPHQL_VALIDATION_FAILED",
             Self::Depth(_) => "MAX_DEPTH_LIMIT",
             Self::RootFields(_) => "MAX_ROOT_FIELDS_LIMIT",
             Self::Aliases(_) => "MAX_ALIASES_LIMIT",
-            Self::Complexity(_) => "MAX_COMPLEXITY_LIMIT",
+            Self::Complexity(_) | Self::AnswerFields { .. } | Self::AnswerBytes { .. } => {
+                "MAX_COMPLEXITY_LIMIT"
+            }
         }
     }
 }
@@ -81,7 +117,7 @@ pub fn check_fragments(document: &ExecutableDocument) -> Result<(), DocumentErro
         // Each field is a token, and those are bounded already.
         return Ok(());
     }
-    let mut measuring = Measuring::new(document, |_| 1);
+    let mut measuring = Measuring::new(document, |_, _| Size::ONE);
     for (_, operation) in document.operations.iter() {
         let extent = measuring.operation(&operation.node.selection_set.node)?;
         if extent.selections > FIELDS_MAX as u64 {
@@ -91,7 +127,7 @@ pub fn check_fragments(document: &ExecutableDocument) -> Result<(), DocumentErro
     Ok(())
 }
 
-/// Checks the text against [`DEPTH_MAX`] and [`TOKENS_MAX`].
+/// Checks the text against [`DEPTH_MAX`], [`TOKENS_MAX`] and [`NAME_BYTES_MAX`].
 ///
 /// # Errors
 /// The first limit that is crossed.
@@ -124,7 +160,14 @@ fn scan(text: &str, depth_max: usize, tokens_max: usize) -> Result<(), DocumentE
             }
             b'"' => at = after_string(bytes, at),
             // A name or number is one token, as for the parser.
-            byte if is_word(byte) => at = skip_while(bytes, at, is_word),
+            byte if is_word(byte) => {
+                let end = skip_while(bytes, at, is_word);
+                let found = end - at;
+                if found > NAME_BYTES_MAX && !byte.is_ascii_digit() {
+                    return Err(DocumentError::Name { found });
+                }
+                at = end;
+            }
             _ => at += 1,
         }
         tokens += 1;
@@ -194,6 +237,19 @@ mod tests {
         assert_eq!(check_text(&wide(TOKENS_MAX - 2)), Ok(()));
         let refused = Err(DocumentError::Tokens(TOKENS_MAX));
         assert_eq!(check_text(&wide(TOKENS_MAX - 1)), refused);
+    }
+
+    #[test]
+    fn a_name_is_refused_one_byte_beyond_the_limit() {
+        let aliased = |length: usize| format!("{{ {}: id }}", "a".repeat(length));
+        assert_eq!(check_text(&aliased(NAME_BYTES_MAX)), Ok(()));
+        let found = NAME_BYTES_MAX + 1;
+        let refused = Err(DocumentError::Name { found });
+        assert_eq!(check_text(&aliased(found)), refused);
+        // A text, a comment and a number have other limits.
+        let long = "1".repeat(found);
+        let others = format!("{{ echo(text: \"{long}\", n: {long}) }} # {long}");
+        assert_eq!(check_text(&others), Ok(()));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use async_graphql::parser::types::{ExecutableDocument, Field};
 
+use crate::answer::Size;
 use crate::extent::Measuring;
 use crate::{DocumentError, NESTING_MAX, scan};
 
@@ -73,7 +74,11 @@ impl Limits {
         document: &ExecutableDocument,
         objects: impl Fn(&Field) -> u64,
     ) -> Result<(), DocumentError> {
-        let mut measuring = Measuring::new(document, objects);
+        let size = |field: &Field, _| Size {
+            objects: objects(field),
+            bytes: 0,
+        };
+        let mut measuring = Measuring::new(document, size);
         for (_, operation) in document.operations.iter() {
             let extent = measuring.operation(&operation.node.selection_set.node)?;
             within(

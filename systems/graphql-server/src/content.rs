@@ -5,7 +5,7 @@
 //!
 //! Absent on purpose: a database. These servers are weighed for their GraphQL and HTTP libraries.
 
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// The id in the answer to `{ test { id } }`.
 pub const TEST_ID: &str = "1";
@@ -17,6 +17,17 @@ pub const ITEMS_MAX: i32 = 10_000;
 ///
 /// Without it, one small query could repeat `items(count: 10000)` under many aliases.
 pub const ITEMS_PER_REQUEST_MAX: u32 = 20_000;
+
+/// Fields that the objects of all `items` fields of one request may have together: an answer holds its
+/// worker while it is made.
+pub const FIELDS_PER_REQUEST_MAX: u64 = 60_000;
+
+/// Bytes that the names of these fields may have together.
+pub const NAME_BYTES_PER_REQUEST_MAX: u64 = 2 << 20;
+
+/// Bytes of texts of the caller that one request gets back, in `echo` and `fail`. The text that crosses
+/// the limit is the last: one of a whole body is answered, whatever a body may have.
+pub const TEXT_BYTES_PER_REQUEST_MAX: usize = 1 << 20;
 
 /// The length of the list when the caller gives none. The schemas repeat it as a default.
 pub const COUNT: i32 = 10;
@@ -36,6 +47,24 @@ pub enum FieldFailure {
     /// The request asked for more items than one request may return.
     #[error("a request may return at most {ITEMS_PER_REQUEST_MAX} items; ask for fewer")]
     TooManyItems,
+    /// The objects of the lists would have more fields than one request may have.
+    #[error(
+        "the items of a request may have {FIELDS_PER_REQUEST_MAX} fields together, found {0}; ask for \
+         fewer"
+    )]
+    TooManyFields(u64),
+    /// The names of these fields would be too long together.
+    #[error(
+        "the names of fields in items may have {NAME_BYTES_PER_REQUEST_MAX} bytes together, found {0}; \
+         ask for fewer, or by shorter aliases"
+    )]
+    TooLongNames(u64),
+    /// Texts of the caller would be repeated too often.
+    #[error(
+        "a request gets back at most {TEXT_BYTES_PER_REQUEST_MAX} bytes of its own texts, found \
+         {0} before this one; ask for fewer"
+    )]
+    TooMuchText(usize),
     /// The counter cannot hold the sum.
     #[error("the counter cannot go beyond {0}; add less")]
     CounterOverflow(i32),
@@ -100,28 +129,59 @@ impl Item {
     }
 }
 
+/// What is selected in each object of a list, fragments followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Selected {
+    /// Fields.
+    pub fields: u64,
+    /// Bytes of their names in the answer.
+    pub name_bytes: u64,
+}
+
+impl<'a> FromIterator<&'a str> for Selected {
+    fn from_iter<I: IntoIterator<Item = &'a str>>(names: I) -> Self {
+        names
+            .into_iter()
+            .fold(Self::default(), |so_far, name| Self {
+                fields: so_far.fields + 1,
+                name_bytes: so_far.name_bytes + name.len() as u64,
+            })
+    }
+}
+
 /// What one request may still use up.
 #[derive(Debug)]
 pub struct Allowance {
     items: AtomicU32,
+    /// Used up so far.
+    fields: AtomicU64,
+    /// Used up so far.
+    name_bytes: AtomicU64,
+    /// Given back so far.
+    text_bytes: AtomicUsize,
 }
 
 impl Default for Allowance {
     fn default() -> Self {
         Self {
             items: AtomicU32::new(ITEMS_PER_REQUEST_MAX),
+            fields: AtomicU64::new(0),
+            name_bytes: AtomicU64::new(0),
+            text_bytes: AtomicUsize::new(0),
         }
     }
 }
 
 impl Allowance {
-    /// The first `count` items; null counts as [`COUNT`].
+    /// The first `count` items, of which `selected` is asked; null counts as [`COUNT`].
     ///
     /// # Errors
-    /// When `count` is outside `0..=ITEMS_MAX`, or the request has used up its items.
+    /// When `count` is outside `0..=ITEMS_MAX`, or the request has used up its items, their fields or
+    /// the names of those.
     pub fn items(
         &self,
         count: Option<i32>,
+        selected: Selected,
     ) -> Result<impl ExactSizeIterator<Item = Item>, FieldFailure> {
         let count = count.unwrap_or(COUNT);
         let wanted = u32::try_from(count)
@@ -132,8 +192,46 @@ impl Allowance {
         let left = self.items.load(Ordering::Relaxed);
         // Nothing is taken from a request that asks for too much: a smaller list may still follow.
         let left = left.checked_sub(wanted).ok_or(FieldFailure::TooManyItems)?;
+        let times = u64::from(wanted);
+        let fields = times
+            .saturating_mul(selected.fields)
+            .saturating_add(self.fields.load(Ordering::Relaxed));
+        if fields > FIELDS_PER_REQUEST_MAX {
+            return Err(FieldFailure::TooManyFields(fields));
+        }
+        let bytes = times
+            .saturating_mul(selected.name_bytes)
+            .saturating_add(self.name_bytes.load(Ordering::Relaxed));
+        if bytes > NAME_BYTES_PER_REQUEST_MAX {
+            return Err(FieldFailure::TooLongNames(bytes));
+        }
         self.items.store(left, Ordering::Relaxed);
+        self.fields.store(fields, Ordering::Relaxed);
+        self.name_bytes.store(bytes, Ordering::Relaxed);
         Ok((0..count).map(|before| Item { number: before + 1 }))
+    }
+}
+
+impl Allowance {
+    /// Gives a text of the caller back.
+    ///
+    /// # Errors
+    /// When the request has got back [`TEXT_BYTES_PER_REQUEST_MAX`] bytes already.
+    pub fn text(&self, text: String) -> Result<String, FieldFailure> {
+        let before = self.text_bytes.load(Ordering::Relaxed);
+        if before >= TEXT_BYTES_PER_REQUEST_MAX {
+            return Err(FieldFailure::TooMuchText(before));
+        }
+        let after = before.saturating_add(text.len());
+        self.text_bytes.store(after, Ordering::Relaxed);
+        Ok(text)
+    }
+
+    /// The failure of `fail(message:)`.
+    #[must_use]
+    pub fn failure(&self, message: Option<String>) -> FieldFailure {
+        let message = message.map(|message| self.text(message)).transpose();
+        message.map_or_else(|refused| refused, FieldFailure::asked)
     }
 }
 
@@ -175,7 +273,9 @@ mod tests {
     use super::*;
 
     fn length(allowance: &Allowance, count: i32) -> Result<usize, FieldFailure> {
-        allowance.items(Some(count)).map(|items| items.len())
+        allowance
+            .items(Some(count), Selected::default())
+            .map(|items| items.len())
     }
 
     #[test]
@@ -202,8 +302,41 @@ mod tests {
     }
 
     #[test]
+    fn fields_and_names_count_in_each_item() {
+        let items = |allowance: &Allowance, selected| {
+            let items = allowance.items(Some(ITEMS_MAX), selected);
+            items.map(|items| items.len())
+        };
+        let three: Selected = ["a", "b", "c"].into_iter().collect();
+        let allowance = Allowance::default();
+        assert_eq!(items(&allowance, three), Ok(10_000));
+        assert_eq!(items(&allowance, three), Ok(10_000));
+        let seven: Selected = ["a"; 7].into_iter().collect();
+        let refused = items(&Allowance::default(), seven);
+        assert_eq!(refused, Err(FieldFailure::TooManyFields(70_000)));
+        let long = "x".repeat(256);
+        let long: Selected = [long.as_str()].into_iter().collect();
+        let refused = items(&Allowance::default(), long);
+        assert_eq!(refused, Err(FieldFailure::TooLongNames(2_560_000)));
+    }
+
+    #[test]
+    fn texts_come_back_until_they_are_too_many() {
+        let allowance = Allowance::default();
+        let text = "x".repeat(TEXT_BYTES_PER_REQUEST_MAX);
+        assert_eq!(allowance.text(text.clone()), Ok(text));
+        let refused = FieldFailure::TooMuchText(TEXT_BYTES_PER_REQUEST_MAX);
+        assert_eq!(allowance.text(String::new()), Err(refused.clone()));
+        assert_eq!(allowance.failure(Some("no".to_owned())), refused);
+        // A message of the program's own costs nothing to repeat.
+        assert_eq!(allowance.failure(None), FieldFailure::asked(None));
+    }
+
+    #[test]
     fn an_item_is_found_by_its_id_only() {
-        let last = Allowance::default().items(Some(ITEMS_MAX)).unwrap().last();
+        let all = Allowance::default();
+        let all = all.items(Some(ITEMS_MAX), Selected::default()).unwrap();
+        let last = all.last();
         assert_eq!(Item::with_id("10000"), last);
         for unknown in ["0", "10001", "-1", "007", "+7", "seven", ""] {
             assert_eq!(Item::with_id(unknown), None, "{unknown}");

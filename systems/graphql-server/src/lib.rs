@@ -12,6 +12,7 @@ pub mod connections;
 pub mod content;
 pub mod exchange;
 pub mod identity;
+pub mod introspection;
 pub mod metrics;
 pub mod reply;
 pub mod startup;

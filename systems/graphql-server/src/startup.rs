@@ -113,9 +113,12 @@ pub fn stop_on_signal(stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
             // The iterator yields the two registered signals and does not end.
             _ => "SIGTERM",
         };
-        tracing::info!(signal = next_name(), "stopping");
+        // Waited for before the line: fields of a line that the level leaves out are not computed.
+        let signal = next_name();
+        tracing::info!(signal, "stopping");
         stop();
-        tracing::error!(signal = next_name(), "aborted");
+        let signal = next_name();
+        tracing::error!(signal, "aborted");
         // Not a return from `main`, whose thread may be the one that hangs.
         std::process::exit(1);
     };

@@ -13,7 +13,7 @@ use crate::entity::{Entity, LineItem, NAME_LENGTH_MAX, Product};
 use crate::id::Id;
 use crate::rest::{LIMIT_DEFAULT, OFFSET_MAX};
 use crate::select::{Column, Select, Statement};
-use crate::store::{Datum, Store};
+use crate::store::{Datum, Store, Visitor};
 use graphql_document::DEPTH_MAX;
 
 /// The schema of one worker.
@@ -86,7 +86,7 @@ impl QueryRoot {
         if context.look_ahead().field("product").exists() && !items.is_empty() {
             // Spent before the statement is sent. A list has at most `limit_max` items, which fits.
             allow(context, u32::try_from(items.len()).unwrap_or(u32::MAX))?;
-            LineItem::load_products(&mut items, context.data_unchecked()).await?;
+            LineItem::load_products(&mut items, store(context)).await?;
         }
         Ok(items)
     }
@@ -120,6 +120,11 @@ fn allow(context: &Context<'_>, rows: u32) -> Result<(), FieldError> {
     context.data_unchecked::<Allowance>().spend(rows)
 }
 
+/// The database, and on whose behalf it is asked.
+fn store<'a>(context: &Context<'a>) -> (&'a Store, &'a Visitor) {
+    (context.data_unchecked(), context.data_unchecked())
+}
+
 async fn list<E: Entity>(
     context: &Context<'_>,
     filter: Option<impl Filter>,
@@ -141,14 +146,14 @@ async fn list<E: Entity>(
     // By the limit and not by the rows found: the allowance must be spent before the database
     // works.
     allow(context, limit)?;
-    let store: &Store = context.data_unchecked();
-    Ok(store.rows(select).await?)
+    let (store, visitor) = store(context);
+    Ok(store.rows(select, visitor).await?)
 }
 
 async fn one<E: Entity>(context: &Context<'_>, id: Id) -> Result<Option<E>, FieldError> {
     allow(context, 1)?;
-    let store: &Store = context.data_unchecked();
-    Ok(store.one(Select::by_id(E::TABLE, id)).await?)
+    let (store, visitor) = store(context);
+    Ok(store.one(Select::by_id(E::TABLE, id), visitor).await?)
 }
 
 async fn change<E: Entity>(
@@ -156,8 +161,8 @@ async fn change<E: Entity>(
     statement: Statement,
 ) -> Result<Option<E>, FieldError> {
     allow(context, 1)?;
-    let store: &Store = context.data_unchecked();
-    Ok(store.change(statement).await?)
+    let (store, visitor) = store(context);
+    Ok(store.change(statement, visitor).await?)
 }
 
 fn bounded(name: &str, number: Option<i32>, max: u32) -> Result<Option<u32>, FieldError> {

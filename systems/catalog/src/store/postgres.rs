@@ -1,4 +1,8 @@
 //! PostgreSQL: a pool of connections for each worker, each with its prepared statements.
+//!
+//! Clients get its connections in turns, and a statement whose client has left is cancelled.
+
+mod lent;
 
 use std::pin::pin;
 use std::str::FromStr as _;
@@ -6,8 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{
-    Client, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
+    Client, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime,
 };
+use lent::Lent;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::error::SqlState;
@@ -16,7 +21,8 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{NoTls, Transaction};
 use uuid::Uuid;
 
-use super::{Datum, OpenError, RowError, StoreError, failed};
+use super::turns::Turns;
+use super::{Datum, OpenError, RowError, StoreError, Visitor, failed};
 use crate::config::Config;
 use crate::entity::{Entity, Row};
 use crate::id::Id;
@@ -36,9 +42,21 @@ const NETWORK_MARGIN: Duration = Duration::from_millis(500);
 
 type BoxedError = Box<dyn std::error::Error + Sync + Send>;
 
+/// Who asks for a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Asker {
+    Client(chassis::Client),
+    /// The service itself, for its health.
+    Service,
+}
+
 /// PostgreSQL as one worker uses it.
 pub(crate) struct Postgres {
     pool: Pool,
+    /// One place for each connection.
+    turns: Turns<Asker>,
+    /// Connections that one request, and one address, may have at a time.
+    share: usize,
     timeout: Duration,
     /// Whether the log says that the database is away.
     is_away: AtomicBool,
@@ -68,46 +86,78 @@ impl Postgres {
             .build()
             .map_err(|error| unusable(url, &error))?;
         let is_away = AtomicBool::new(false);
+        let connections: usize = config.pool.into();
+        // As half of all connections of a service may come from one address.
+        let share = connections.div_ceil(2);
         Ok(Self {
             pool,
+            turns: Turns::new(connections, move |asker| match asker {
+                Asker::Client(client) if *client != chassis::Client::THIS_MACHINE => share,
+                Asker::Client(_) | Asker::Service => connections,
+            }),
+            share,
             timeout,
             is_away,
         })
     }
 
+    /// Statements that one request may have under way.
+    pub(super) fn at_once(&self) -> usize {
+        self.share
+    }
+
     /// Runs a statement and reads its rows.
-    pub(super) async fn rows<E: Entity>(&self, statement: Statement) -> Result<Vec<E>, StoreError> {
-        let client = self.client().await?;
+    pub(super) async fn rows<E: Entity>(
+        &self,
+        statement: Statement,
+        visitor: &Visitor,
+    ) -> Result<Vec<E>, StoreError> {
+        // One after the other, or a request with many fields would have all connections.
+        let at_once = visitor.at_once.acquire().await;
+        let _at_once = at_once.map_err(|error| failed(&error))?;
+        let lent = self.lend(Asker::Client(visitor.client)).await?;
         let parameters: Vec<&(dyn ToSql + Sync)> =
             statement.data.iter().map(|datum| datum as _).collect();
         // Preparing is inside of the time limit, too: a first use asks the database twice.
         let work = async {
+            let client = lent.client();
             let prepared = client.prepare_cached(&statement.text).await?;
             client.query(&prepared, &parameters).await
         };
+        // Beyond it, and when this future is dropped, `lent` ends the statement.
         let Ok(rows) = timeout(self.timeout + NETWORK_MARGIN, work).await else {
-            // Its answer may still come, so the connection must not be used again.
-            drop(Object::take(client));
             return Err(StoreError::TooSlow(self.timeout));
         };
+        lent.give_back();
         let rows = rows.map_err(|error| self.cause(&error))?;
         let entities = rows.iter().map(E::read).collect::<Result<_, _>>();
         entities.map_err(|error| failed(&error))
     }
 
     pub(super) async fn check(&self) -> Result<(), StoreError> {
-        let client = self.client().await?;
-        let asked = client.query_one("SELECT COUNT(*) FROM catalog_seed", &[]);
-        match timeout(self.timeout + NETWORK_MARGIN, asked).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(self.cause(&error)),
-            Err(_) => {
-                drop(Object::take(client));
-                Err(StoreError::TooSlow(self.timeout))
-            }
-        }
+        let lent = self.lend(Asker::Service).await?;
+        let asked = lent.client();
+        let asked = asked.query_one("SELECT COUNT(*) FROM catalog_seed", &[]);
+        let Ok(asked) = timeout(self.timeout + NETWORK_MARGIN, asked).await else {
+            return Err(StoreError::TooSlow(self.timeout));
+        };
+        lent.give_back();
+        asked.map(|_| ()).map_err(|error| self.cause(&error))
     }
 
+    /// A connection, in turn.
+    async fn lend(&self, asker: Asker) -> Result<Lent, StoreError> {
+        let place = match self.turns.try_take(asker) {
+            Some(place) => place,
+            None => {
+                let place = timeout(self.timeout, self.turns.take(asker)).await;
+                place.map_err(|_| StoreError::TooSlow(self.timeout))?
+            }
+        };
+        Ok(Lent::new(self.client().await?, place))
+    }
+
+    /// A connection of the pool, which has one for each place.
     async fn client(&self) -> Result<Client, StoreError> {
         let client = self.pool.get().await.map_err(|error| match error {
             PoolError::Timeout(_) => StoreError::TooSlow(self.timeout),

@@ -158,3 +158,121 @@ fn any_text_is_kept_as_it_is_or_refused_alike_by_both() {
     });
     checked.unwrap();
 }
+
+/// What a refusal says, when there is nothing but one.
+fn refusal(client: &mut Client, query: &str) -> String {
+    let answer = client.query(query);
+    let json = answer.json();
+    assert!(
+        json.get("data").is_none(),
+        "an answer of {} bytes to {} bytes",
+        answer.body.len(),
+        query.len()
+    );
+    json["errors"][0]["message"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_short_document_cannot_ask_for_a_long_answer() {
+    let server = start(&Database::sqlite(), &[]);
+    let mut client = server.client();
+    let aliased = |count: usize, name: &str, field: &str| -> String {
+        (0..count)
+            .map(|at| format!("{name}{at}: {field} "))
+            .collect()
+    };
+    let wide = format!(
+        "{{ product(limit: 1000) {{ {} }} }}",
+        aliased(201, "a", "id")
+    );
+    let told = refusal(&mut client, &wide);
+    assert!(told.contains("201001 fields"), "{told}");
+    assert!(told.contains("may have 200000"), "{told}");
+    let by_variable = format!(
+        "query($n: Int = 1000) {{ product(limit: $n) {{ {} }} }}",
+        aliased(201, "a", "id")
+    );
+    assert_eq!(refusal(&mut client, &by_variable), told);
+    let few = client.graphql(&by_variable, &json!({"n": 2})).json();
+    assert_eq!(
+        few["data"]["product"][1]["a200"],
+        few["data"]["product"][1]["a0"]
+    );
+    let long = aliased(100, &"x".repeat(250), "id");
+    let told = refusal(
+        &mut client,
+        &format!("{{ product(limit: 1000) {{ {long} }} }}"),
+    );
+    assert!(told.contains("names and texts"), "{told}");
+    let names = aliased(30, "n", "name");
+    let told = refusal(
+        &mut client,
+        &format!("{{ product(limit: 1000) {{ {names} }} }}"),
+    );
+    assert!(told.contains("names and texts"), "{told}");
+    let told = refusal(
+        &mut client,
+        &format!("{{ {}: product {{ id }} }}", "x".repeat(257)),
+    );
+    assert!(told.contains("257 bytes"), "{told}");
+    // Types refer to each other, so introspection has no end of its own.
+    let round = "fields { type { ".repeat(8) + "name" + &" } }".repeat(8);
+    refusal(
+        &mut client,
+        &format!("{{ __type(name: \"__Type\") {{ {round} }} }}"),
+    );
+}
+
+#[test]
+fn what_clients_ask_for_is_answered() {
+    let database = Database::postgres();
+    let server = start(&database, &[]);
+    let mut client = server.client();
+    let columns = "id created_at updated_at";
+    let product = format!("product {{ {columns} name price }}");
+    let items = format!("lineItem(limit: 1000) {{ {columns} units {product} }}");
+    let all: String = (0..5).map(|at| format!("l{at}: {items} ")).collect();
+    let answer = client.query(&format!("{{ {all} }}")).json();
+    assert!(answer.get("errors").is_none(), "{}", answer["errors"]);
+    assert_eq!(
+        answer["data"]["l4"].as_array().unwrap().len(),
+        900,
+        "{}",
+        answer["errors"]
+    );
+}
+
+#[test]
+fn the_schema_is_no_larger_than_the_limit_of_answers_takes_it_to_be() {
+    let server = start(&Database::sqlite(), &[]);
+    // As GraphiQL asks.
+    let of_type = "kind name ofType { ".repeat(9) + "name" + &" }".repeat(9);
+    let value = format!("name description type {{ {of_type} }} defaultValue");
+    let query = format!(
+        "{{ __schema {{ queryType {{ name }} mutationType {{ name }} subscriptionType {{ name }} \
+         types {{ kind name description \
+           fields(includeDeprecated: true) {{ name description args {{ {value} }} \
+             type {{ {of_type} }} isDeprecated deprecationReason }} \
+           inputFields {{ {value} }} interfaces {{ {of_type} }} \
+           enumValues(includeDeprecated: true) {{ name description isDeprecated }} \
+           possibleTypes {{ {of_type} }} }} \
+         directives {{ name description locations args {{ {value} }} }} }} }}"
+    );
+    let answer = server.client().query(&query).json();
+    let schema = &answer["data"]["__schema"];
+    let length = |value: &Value| value.as_array().map_or(0, Vec::len);
+    let types = schema["types"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{answer}"));
+    let longest = |lists: &[&str]| {
+        let of_type = |one: &Value| lists.iter().map(|list| length(&one[*list])).max();
+        types.iter().filter_map(of_type).max().unwrap()
+    };
+    let fields = types.iter().filter_map(|one| one["fields"].as_array());
+    let arguments = fields.flatten().map(|field| length(&field["args"])).max();
+    assert!(types.len() <= 48, "{} types", types.len());
+    assert!(longest(&["fields", "inputFields"]) <= 12);
+    assert!(longest(&["interfaces", "possibleTypes"]) <= 1);
+    assert!(longest(&["enumValues"]) <= 20 && length(&schema["directives"]) <= 20);
+    assert!(arguments <= Some(6), "{arguments:?}");
+}

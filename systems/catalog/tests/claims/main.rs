@@ -12,3 +12,4 @@ mod outage;
 mod quick_start;
 mod server;
 mod start_and_stop;
+mod turns;

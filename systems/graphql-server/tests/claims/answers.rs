@@ -189,6 +189,85 @@ fn a_request_can_ask_for_so_many_items_only() {
     insta::assert_snapshot!(answer.body, @r#"{"data":null,"errors":[{"message":"a request may return at most 20000 items; ask for fewer","locations":[{"line":1,"column":63}],"path":["c"]}]}"#);
 }
 
+#[test]
+fn a_short_document_cannot_ask_for_a_long_answer() {
+    let servers = both(&[]);
+    let aliased = |count: usize, name: &str, field: &str| -> String {
+        let fields = (0..count).map(|at| format!("{name}{at}: {field} "));
+        fields.collect()
+    };
+    let told = |query: &str, variables: Value| {
+        let answer = same_answer(&servers, &post(&body(query, &variables)));
+        let size = (query.len(), answer.body.len());
+        let answer = answer.json();
+        assert!(answer["data"].is_null(), "{size:?} bytes");
+        answer["errors"][0]["message"].as_str().unwrap().to_owned()
+    };
+    let wide = format!("{{ items(count: 10000) {{ {} }} }}", aliased(7, "a", "id"));
+    insta::assert_snapshot!(told(&wide, Value::Null), @"the items of a request may have 60000 fields together, found 70000; ask for fewer");
+    let fragments = "{ a: items(count: 8000) { ...F } b: items(count: 8000) { ...F } } \
+        fragment F on Item { id name quantity inStock }";
+    insta::assert_snapshot!(told(fragments, Value::Null), @"the items of a request may have 60000 fields together, found 64000; ask for fewer");
+    let long = aliased(5, &"x".repeat(200), "id");
+    let long = format!("{{ items(count: 10000) {{ {long} }} }}");
+    insta::assert_snapshot!(told(&long, Value::Null), @"the names of fields in items may have 2097152 bytes together, found 10050000; ask for fewer, or by shorter aliases");
+    let name = format!("{{ {}: total }}", "x".repeat(257));
+    insta::assert_snapshot!(told(&name, Value::Null), @"a name of the document has 257 bytes; a name may have 256");
+    let text = json!({"t": "x".repeat(600 << 10)});
+    let echoes = format!(
+        "query($t: String!) {{ {} }}",
+        aliased(100, "a", "echo(text: $t)")
+    );
+    insta::assert_snapshot!(told(&echoes, text.clone()), @"a request gets back at most 1048576 bytes of its own texts, found 1228800 before this one; ask for fewer");
+    let failures = format!(
+        "query($t: String!) {{ {} }}",
+        aliased(100, "a", "fail(message: $t)")
+    );
+    let answer = same_answer(&servers, &post(&body(&failures, &text)));
+    assert!(answer.body.len() < 2 << 20, "{} bytes", answer.body.len());
+    // Types refer to each other, so introspection has no end of its own.
+    let round = "fields { type { ".repeat(6) + "name" + &" } }".repeat(6);
+    let round = format!("{{ __type(name: \"__Type\") {{ {round} }} }}");
+    insta::assert_snapshot!(told(&round, Value::Null), @"the answer may have 6514874 fields, each counted in every object of a list; an answer may have 60000: ask for less at once");
+}
+
+#[test]
+fn the_schema_is_no_larger_than_the_limit_of_answers_takes_it_to_be() {
+    let servers = both(&[]);
+    // As GraphiQL asks.
+    let of_type = "kind name ofType { ".repeat(9) + "name" + &" }".repeat(9);
+    let value = format!("name description type {{ {of_type} }} defaultValue");
+    let query = format!(
+        "{{ __schema {{ queryType {{ name }} mutationType {{ name }} subscriptionType {{ name }} \
+         types {{ kind name description \
+           fields(includeDeprecated: true) {{ name description args {{ {value} }} \
+             type {{ {of_type} }} isDeprecated deprecationReason }} \
+           inputFields {{ {value} }} interfaces {{ {of_type} }} \
+           enumValues(includeDeprecated: true) {{ name description isDeprecated }} \
+           possibleTypes {{ {of_type} }} }} \
+         directives {{ name description locations args {{ {value} }} }} }} }}"
+    );
+    let length = |value: &Value| value.as_array().map_or(0, Vec::len);
+    for server in &servers {
+        let answer = server.send(&post(&body(&query, &Value::Null))).json();
+        let schema = &answer["data"]["__schema"];
+        let types = schema["types"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{answer}"));
+        let longest = |lists: &[&str]| {
+            let of_type = |one: &Value| lists.iter().map(|list| length(&one[*list])).max();
+            types.iter().filter_map(of_type).max().unwrap()
+        };
+        let fields = types.iter().filter_map(|one| one["fields"].as_array());
+        let arguments = fields.flatten().map(|field| length(&field["args"])).max();
+        assert!(types.len() <= 24, "{} types", types.len());
+        assert!(longest(&["fields", "inputFields"]) <= 12);
+        assert!(longest(&["interfaces", "possibleTypes"]) <= 1);
+        assert!(longest(&["enumValues"]) <= 20 && length(&schema["directives"]) <= 20);
+        assert!(arguments <= Some(3), "{arguments:?}");
+    }
+}
+
 /// Documents and variables that both refuse, each in its own words.
 fn refused() -> Vec<(String, Value)> {
     let plain = [

@@ -74,6 +74,22 @@ fn a_client_that_never_finishes_does_not_keep_the_server() {
 }
 
 #[test]
+fn a_server_with_a_quiet_log_serves_until_a_signal() {
+    for program in PROGRAMS {
+        for level in ["off", "error", "warn"] {
+            let server = start(program, &["--log", level]);
+            for _ in 0..20 {
+                assert_eq!(server.send(&post(QUERY)).status, 200, "--log {level}");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            server.signal(Signal::TERM);
+            let (status, log) = server.wait_with_log();
+            assert_eq!(status.code(), Some(0), "--log {level}: {log}");
+        }
+    }
+}
+
+#[test]
 fn a_second_signal_ends_the_server_at_once() {
     for program in PROGRAMS {
         let flags = ["--stop-timeout=60m", "--request-timeout=60m"];

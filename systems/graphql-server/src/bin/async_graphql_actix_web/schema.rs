@@ -14,7 +14,8 @@ use async_graphql::{
 };
 use graphql_document::DEPTH_MAX;
 use graphql_http::GraphqlRequest;
-use graphql_server::content::{self, Allowance, Counter, FieldFailure};
+use graphql_server::content::{self, Allowance, Counter, FieldFailure, Selected};
+use graphql_server::introspection;
 use graphql_server::reply::{self, GraphqlError, Location, Outcome, PathSegment};
 
 /// The schema of one worker.
@@ -33,8 +34,8 @@ impl Query {
     }
 
     /// The text, unchanged.
-    async fn echo(&self, text: String) -> String {
-        text
+    async fn echo(&self, context: &Context<'_>, text: String) -> Result<String, FieldFailure> {
+        allowance(context).text(text)
     }
 
     /// The first items; at most 10000.
@@ -43,9 +44,13 @@ impl Query {
         context: &Context<'_>,
         #[graphql(default = 10)] count: Option<i32>,
     ) -> Result<Vec<Item>, FieldFailure> {
-        // Never missing: `execute` gives every request one.
-        let allowance = context.data_unchecked::<Allowance>();
-        Ok(allowance.items(count)?.map(Item).collect())
+        let field = context.field();
+        let selected = field
+            .selection_set()
+            .map(|field| field.alias().unwrap_or(field.name()));
+        let selected: Selected = selected.collect();
+        let items = allowance(context).items(count, selected)?;
+        Ok(items.map(Item).collect())
     }
 
     /// One item; null when none has this id.
@@ -54,15 +59,24 @@ impl Query {
     }
 
     /// Fails; null takes its place.
-    async fn fail(&self, message: Option<String>) -> Option<Result<i32, FieldFailure>> {
+    async fn fail(
+        &self,
+        context: &Context<'_>,
+        message: Option<String>,
+    ) -> Option<Result<i32, FieldFailure>> {
         // The other way round, the library would take the failure for one of the whole object.
-        Some(Err(FieldFailure::asked(message)))
+        Some(Err(allowance(context).failure(message)))
     }
 
     /// The sum of all amounts added so far.
     async fn total(&self) -> i32 {
         self.counter.total()
     }
+}
+
+fn allowance<'a>(context: &Context<'a>) -> &'a Allowance {
+    // Never missing: `execute` gives every request one.
+    context.data_unchecked::<Allowance>()
 }
 
 /// What can be changed.
@@ -89,8 +103,12 @@ impl Test {
     }
 
     /// Fails; as it cannot be null, the object around it is.
-    async fn fail(&self, message: Option<String>) -> Result<i32, FieldFailure> {
-        Err(FieldFailure::asked(message))
+    async fn fail(
+        &self,
+        context: &Context<'_>,
+        message: Option<String>,
+    ) -> Result<i32, FieldFailure> {
+        Err(allowance(context).failure(message))
     }
 }
 
@@ -179,6 +197,8 @@ fn check(
     if is_get && operation.ty == OperationType::Mutation {
         return Err(Outcome::MutationByGet);
     }
+    introspection::check(document, operation)
+        .map_err(|error| Outcome::Refused(vec![GraphqlError::of_request(error)]))?;
     let mistakes = variables::check(operation, values);
     if mistakes.is_empty() {
         Ok(())

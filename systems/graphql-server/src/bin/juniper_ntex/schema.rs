@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use graphql_document::{DEPTH_MAX, FIELDS_MAX, TOKENS_MAX};
 use graphql_http::GraphqlRequest;
-use graphql_server::content::{self, Allowance, Counter, FieldFailure};
+use graphql_server::content::{self, Allowance, Counter, Selected};
+use graphql_server::introspection;
 use graphql_server::reply::{self, GraphqlError, Location, Outcome, PathSegment};
 use juniper::parser::SourcePosition;
 use juniper::{
-    DefaultScalarValue, EmptySubscription, ExecutionError, FieldResult, GraphQLError, ID,
+    DefaultScalarValue, EmptySubscription, ExecutionError, Executor, FieldResult, GraphQLError, ID,
     OperationType, RootNode, ValidatedOperation, Variables, graphql_object,
 };
 
@@ -31,7 +32,7 @@ pub(crate) struct Query {
     counter: Arc<Counter>,
 }
 
-#[graphql_object(context = RequestState)]
+#[graphql_object(context = RequestState, scalar = DefaultScalarValue)]
 impl Query {
     /// An object that is always the same.
     fn test() -> Option<Test> {
@@ -39,16 +40,19 @@ impl Query {
     }
 
     /// The text, unchanged.
-    fn echo(text: String) -> String {
-        text
+    fn echo(#[graphql(context)] state: &RequestState, text: String) -> FieldResult<String> {
+        Ok(state.allowance.text(text)?)
     }
 
     /// The first items; at most 10000.
     fn items(
-        #[graphql(context)] state: &RequestState,
+        executor: &Executor<'_, '_, RequestState>,
         #[graphql(default = Some(10))] count: Option<i32>,
     ) -> FieldResult<Vec<Item>> {
-        Ok(state.allowance.items(count)?.map(Item).collect())
+        let selected = executor.look_ahead().children();
+        let selected: Selected = selected.names().collect();
+        let items = executor.context().allowance.items(count, selected)?;
+        Ok(items.map(Item).collect())
     }
 
     /// One item; null when none has this id.
@@ -57,8 +61,11 @@ impl Query {
     }
 
     /// Fails; null takes its place.
-    fn fail(message: Option<String>) -> FieldResult<Option<i32>> {
-        Err(FieldFailure::asked(message).into())
+    fn fail(
+        #[graphql(context)] state: &RequestState,
+        message: Option<String>,
+    ) -> FieldResult<Option<i32>> {
+        Err(state.allowance.failure(message).into())
     }
 
     /// The sum of all amounts added so far.
@@ -93,8 +100,8 @@ impl Test {
     }
 
     /// Fails; as it cannot be null, the object around it is.
-    fn fail(message: Option<String>) -> FieldResult<i32> {
-        Err(FieldFailure::asked(message).into())
+    fn fail(#[graphql(context)] state: &RequestState, message: Option<String>) -> FieldResult<i32> {
+        Err(state.allowance.failure(message).into())
     }
 }
 
@@ -158,6 +165,9 @@ pub(crate) fn execute(
     // After validation, as in the other server: an invalid document is refused as such.
     if is_get && operation.operation_type() == OperationType::Mutation {
         return Outcome::MutationByGet;
+    }
+    if let Err(error) = introspection::check_text(&request.query, name) {
+        return Outcome::Refused(vec![GraphqlError::of_request(error)]);
     }
     let variables = request.variables.unwrap_or_default();
     // A fresh state: the allowance of items is one request's.

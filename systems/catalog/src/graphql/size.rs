@@ -1,0 +1,80 @@
+//! How large the answer to an operation would be.
+//!
+//! The allowance bounds how many rows the database gives, and not how often a document names their
+//! columns: ten thousand rows under four thousand aliases would be an answer of a gigabyte.
+
+use std::convert::Infallible;
+
+use async_graphql::parser::types::{ExecutableDocument, Field, OperationDefinition};
+use async_graphql::{Value, Variables};
+use graphql_document::{AnswerLimits, DocumentError, Place, SchemaSize, Size};
+
+use crate::entity::NAME_LENGTH_MAX;
+use crate::rest::LIMIT_DEFAULT;
+
+/// 200,000 fields are twice what the longest lists have with every column once.
+const LIMITS: AnswerLimits = AnswerLimits {
+    fields: 200_000,
+    bytes: 16 << 20,
+};
+/// A test asks the schema.
+const SCHEMA: SchemaSize = SchemaSize {
+    types: 48,
+    fields: 12,
+    arguments: 6,
+    related: 1,
+};
+/// Bytes of the name of a product: a character has at most four.
+const NAME_BYTES_MAX: u64 = NAME_LENGTH_MAX as u64 * 4;
+
+/// Checks the operation that is to be executed with these values of variables.
+pub(super) fn check(
+    document: &ExecutableDocument,
+    (operation, values): (&OperationDefinition, &Variables),
+    limit_max: u32,
+) -> Result<(), DocumentError> {
+    LIMITS.check(document, operation, |field, place| {
+        match (field.name.node.as_str(), place) {
+            ("product" | "lineItem", Place::Root) => Size {
+                // What is out of range is refused when the field is executed.
+                objects: rows(field, operation, values).min(limit_max).into(),
+                bytes: 0,
+            },
+            ("name", Place::Below) => Size {
+                objects: 1,
+                bytes: NAME_BYTES_MAX,
+            },
+            (name, Place::Schema) => Size {
+                objects: SCHEMA.of(name),
+                bytes: 0,
+            },
+            _ => Size::ONE,
+        }
+    })
+}
+
+/// Rows that a list has at most, however many are found.
+fn rows(field: &Field, operation: &OperationDefinition, values: &Variables) -> u32 {
+    let Some(limit) = field.get_argument("limit") else {
+        return LIMIT_DEFAULT;
+    };
+    let limit = limit.node.clone().into_const_with(|name| {
+        let given = values.get(&name).cloned();
+        let declared = || {
+            let definitions = operation.variable_definitions.iter();
+            let mut definitions = definitions.map(|definition| &definition.node);
+            let definition = definitions.find(|it| it.name.node == name)?;
+            definition.default_value().cloned()
+        };
+        // Neither is as if there were no argument.
+        Ok::<_, Infallible>(given.or_else(declared).unwrap_or_default())
+    });
+    match limit {
+        Ok(Value::Null) => LIMIT_DEFAULT,
+        Ok(Value::Number(limit)) => {
+            let limit = limit.as_u64().and_then(|limit| u32::try_from(limit).ok());
+            limit.unwrap_or(u32::MAX)
+        }
+        _ => u32::MAX,
+    }
+}

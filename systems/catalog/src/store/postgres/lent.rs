@@ -1,0 +1,71 @@
+//! A connection in the hands of a request.
+
+use std::time::Duration;
+
+use deadpool_postgres::{Client, ClientWrapper, Object};
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+use tokio_postgres::NoTls;
+
+use super::Asker;
+use crate::store::turns::Place;
+
+/// Time for the cancellation of a statement to reach the database, and again for its end.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A connection of the pool and the place that it takes. Unless it is given back, dropping it cancels
+/// what the database still does for it: the client has left, or waited long enough.
+pub(super) struct Lent {
+    /// `None` only while it is dropped.
+    lent: Option<(Client, Place<Asker>)>,
+    is_done: bool,
+}
+
+impl Lent {
+    pub(super) fn new(client: Client, place: Place<Asker>) -> Self {
+        Self {
+            lent: Some((client, place)),
+            is_done: false,
+        }
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        let (client, _) = self.lent.as_ref().expect("it is there until the drop");
+        client
+    }
+
+    /// Ends the loan: the database has answered.
+    pub(super) fn give_back(mut self) {
+        self.is_done = true;
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let Some((client, place)) = self.lent.take() else {
+            return;
+        };
+        // Without a runtime the process ends, and its connections with it.
+        let (false, Ok(runtime)) = (self.is_done, Handle::try_current()) else {
+            // Into the pool first, so that the next in turn finds it there.
+            drop(client);
+            drop(place);
+            return;
+        };
+        // Never used again: a cancellation that comes late would end the statement of another.
+        let client = Object::take(client);
+        runtime.spawn(async move {
+            end(client).await;
+            // Only now may another connection take its place.
+            drop(place);
+        });
+    }
+}
+
+/// Cancels what a connection is at and closes it.
+async fn end(client: ClientWrapper) {
+    // What fails here is over with its connection, or with the database's own limit of time.
+    let _ = timeout(CANCEL_TIMEOUT, client.cancel_token().cancel_query(NoTls)).await;
+    // Answered after everything before it.
+    let _ = timeout(CANCEL_TIMEOUT, client.simple_query("")).await;
+}

@@ -1,0 +1,95 @@
+//! How large an answer to a question about the schema would be.
+//!
+//! Types refer to types, so such a question has no end of its own: some levels of nesting would be an
+//! answer of many megabytes. Other questions are bounded where their lists are made, by
+//! [`Allowance`](crate::content::Allowance).
+
+use async_graphql::parser::parse_query;
+use async_graphql::parser::types::{ExecutableDocument, OperationDefinition};
+use graphql_document::{AnswerLimits, DocumentError, Place, SchemaSize, Size, selected};
+
+use crate::content::{FIELDS_PER_REQUEST_MAX, NAME_BYTES_PER_REQUEST_MAX};
+
+/// As for other questions.
+const LIMITS: AnswerLimits = AnswerLimits {
+    fields: FIELDS_PER_REQUEST_MAX,
+    bytes: NAME_BYTES_PER_REQUEST_MAX,
+};
+/// A test asks the schema.
+const SCHEMA: SchemaSize = SchemaSize {
+    types: 24,
+    fields: 12,
+    arguments: 3,
+    related: 1,
+};
+
+/// Why a question about the schema is not answered.
+#[derive(Debug, thiserror::Error)]
+pub enum IntrospectionError {
+    /// The answer would be too large.
+    #[error(transparent)]
+    Answer(#[from] DocumentError),
+    /// It cannot be told how large the answer would be.
+    #[error("a question about the schema must be in the grammar of October 2021: {0}")]
+    Grammar(#[from] async_graphql::parser::Error),
+}
+
+/// Checks the operation that is to be executed.
+///
+/// # Errors
+/// When the answer about the schema would be too large.
+pub fn check(
+    document: &ExecutableDocument,
+    operation: &OperationDefinition,
+) -> Result<(), DocumentError> {
+    LIMITS.check(document, operation, |field, place| Size {
+        objects: match place {
+            Place::Schema => SCHEMA.of(&field.name.node),
+            // What is no question about the schema is counted where it is answered.
+            Place::Root | Place::Below => 1,
+        },
+        bytes: 0,
+    })
+}
+
+/// The same for a document as text. Only questions about the schema are parsed for it.
+///
+/// # Errors
+/// As [`check`], and when the text cannot be parsed.
+pub fn check_text(text: &str, name: Option<&str>) -> Result<(), IntrospectionError> {
+    if !asks_about_schema(text) {
+        return Ok(());
+    }
+    let document = parse_query(text)?;
+    if let Some(operation) = selected(&document, name) {
+        check(&document, operation)?;
+    }
+    Ok(())
+}
+
+/// Whether a text has the name of a field that leads to the schema.
+fn asks_about_schema(text: &str) -> bool {
+    // `__typename` is part of ordinary questions.
+    text.contains("__schema")
+        || text
+            .match_indices("__type")
+            .any(|(at, found)| !text[at + found.len()..].starts_with("name"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_questions_about_the_schema_are_looked_at() {
+        for text in ["{ test { id __typename } }", "{ items { name } }", ""] {
+            assert!(!asks_about_schema(text), "{text}");
+        }
+        for text in [
+            "{ __schema { types { name } } }",
+            "{ __typename x:__type (name: 1) }",
+        ] {
+            assert!(asks_about_schema(text), "{text}");
+        }
+    }
+}
