@@ -171,7 +171,7 @@ impl Subgraph {
             rendered_headers,
             body: request.body,
             timeout: Some(sending.timeout),
-            reply_bytes_max: None,
+            reply_bytes_max: self.reply_bytes_max,
             is_idempotent: sending.is_idempotent,
         };
         let sent = self.shared.client.send(endpoint, call).await;
@@ -183,7 +183,7 @@ impl Subgraph {
         gateway_telemetry::sent(span, &sent);
         let mut reply = sent?;
         if let Some(coding) = reply.content_encoding() {
-            let expanded = encoding::expand(coding, &reply.body, None);
+            let expanded = encoding::expand(coding, &reply.body, self.reply_bytes_max);
             reply.body = expanded.map_err(RelayError::Encoding)?;
         }
         Ok(reply)
