@@ -183,8 +183,10 @@ impl Subgraph {
         gateway_telemetry::sent(span, &sent);
         let mut reply = sent?;
         if let Some(coding) = reply.content_encoding() {
-            let expanded = encoding::expand(coding, &reply.body, self.reply_bytes_max);
-            reply.body = expanded.map_err(RelayError::Encoding)?;
+            let most = self.reply_bytes_max;
+            // Boxed: most answers are not compressed, and have no room for it.
+            let expanded = encoding::expand(coding, &reply.body, most, encoding::give_way);
+            reply.body = Box::pin(expanded).await.map_err(RelayError::Encoding)?;
         }
         Ok(reply)
     }
