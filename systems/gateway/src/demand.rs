@@ -179,3 +179,21 @@ impl Histogram {
         costs
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_of_costs_goes_no_lower_by_any_cost() {
+        let histogram = Histogram::default();
+        let mut before = 0.0;
+        for cost in [1.5, 1e15, 1e15, 1e30, f64::MAX, f64::MAX] {
+            histogram.add(cost);
+            let sum = histogram.read().sum;
+            assert!(sum >= before && sum >= cost && sum.is_finite(), "{sum}");
+            before = sum;
+        }
+        assert_eq!(histogram.read().buckets.iter().sum::<u64>(), 6);
+    }
+}

@@ -9,6 +9,7 @@
 //! A subscription ends with what it was opened on: a reload ends it, as clients subscribe again and the
 //! old schema would live for as long as the slowest of them; so does a stop, at its beginning.
 
+mod asked;
 mod callback;
 mod feed;
 mod format;
@@ -42,9 +43,10 @@ use crate::pipeline::Summary;
 use crate::reply::{self, Reply};
 use crate::serving::Serving;
 use crate::subgraphs;
+use asked::{Asked, headers_weight};
 use feed::{Answering, Feed};
 use opened::Opened;
-use reception::{Asked, headers_weight, receive};
+use reception::receive;
 use sharing::{Client, Key, Receiver};
 
 pub(crate) use callback::{Callbacks, answer as answer_callback, id_of as id_of_callback};

@@ -1,5 +1,7 @@
 //! Carries a route out.
 
+use std::cell::Cell;
+
 use bytes::Bytes;
 use futures_util::future::join_all;
 use gateway_federation::{Checked, GraphqlError, OperationKind, Variables, errors_body};
@@ -12,7 +14,7 @@ use crate::call::{Call, CallAnswer, CallError, Sources};
 use crate::failure;
 use crate::literal::write_members;
 use crate::merged::{Prepared, Settings};
-use crate::output::Selecting;
+use crate::output::{Selecting, Unwritten};
 use crate::route::{ActionPart, Content, Item, Part, RemotePart};
 use crate::session::Session;
 
@@ -45,6 +47,12 @@ enum Failure {
     /// Errors of a service as it sent them.
     Verbatim(CallAnswer),
     Own(Vec<u8>, Vec<HeaderValue>),
+}
+
+impl From<Box<GraphqlError>> for Failure {
+    fn from(error: Box<GraphqlError>) -> Self {
+        Failure::from(*error)
+    }
 }
 
 impl From<GraphqlError> for Failure {
@@ -81,6 +89,9 @@ impl Prepared {
             },
             asking,
             sources,
+            writable: Cell::new(self.settings.bounds.response_bytes),
+            receivable: Cell::new(self.settings.bounds.answers_bytes),
+            is_cut: Cell::new(false),
         };
         let parts = &self.route.parts;
         if let Err(error) = run.check_payloads(parts) {
@@ -118,6 +129,12 @@ struct Run<'a, S> {
     presences: Vec<bool>,
     asking: Asking<'a>,
     sources: &'a S,
+    /// Bytes of the response that may still be made of answers to actions and introspection.
+    writable: Cell<usize>,
+    /// Bytes of answers that may still be kept.
+    receivable: Cell<usize>,
+    /// Whether there is an error because of a limit.
+    is_cut: Cell<bool>,
 }
 
 impl<S: Sources> Run<'_, S> {
@@ -167,6 +184,9 @@ impl<S: Sources> Run<'_, S> {
                 return Outcome::Failed(error.into());
             }
         };
+        if let Err(error) = self.receive(&answer) {
+            return Outcome::Failed(error.into());
+        }
         let problem = match Answer::read(&answer.body) {
             Err(Unreadable::Json) => "Received invalid JSON value from remote".to_owned(),
             Err(Unreadable::Object) => {
@@ -236,6 +256,7 @@ impl<S: Sources> Run<'_, S> {
             let error = failure::error(message, &path, "unexpected");
             Box::new(self.with_internal(error, &reason))
         })?;
+        self.receive(&answer)?;
         let body = Json::parse(&answer.body);
         let status = action::response_variable(answer.status);
         let transformed = body
@@ -249,13 +270,30 @@ impl<S: Sources> Run<'_, S> {
         let selecting = Selecting {
             checked: self.checked,
             presences: &self.presences,
+            left: &self.writable,
         };
         if let Some(member) = self.checked.root_members().nth(part.member) {
-            selecting
-                .write(member, value, &mut out)
-                .map_err(|message| Box::new(failure::error(message, &path, "unexpected")))?;
+            let written = selecting.write(member, value, &mut out);
+            written.map_err(|reason| match reason {
+                Unwritten::Wrong(message) => Box::new(failure::error(message, &path, "unexpected")),
+                Unwritten::TooLarge => self.cut(self.settings.bounds.response_too_large()),
+            })?;
         }
         Ok((out, answer.cookies))
+    }
+
+    /// Counts an answer that is kept until all are there.
+    fn receive(&self, answer: &CallAnswer) -> Result<(), Box<GraphqlError>> {
+        let left = self.receivable.get().checked_sub(answer.body.len());
+        let left = left.ok_or_else(|| self.cut(self.settings.bounds.answers_too_large()))?;
+        self.receivable.set(left);
+        Ok(())
+    }
+
+    /// The error in place of what is beyond a limit.
+    fn cut(&self, error: GraphqlError) -> Box<GraphqlError> {
+        self.is_cut.set(true);
+        Box::new(error.with("path", "$"))
     }
 
     fn hidden(&self, mut error: GraphqlError) -> GraphqlError {
@@ -320,7 +358,10 @@ impl<S: Sources> Run<'_, S> {
             Outcome::Failed(failure) => Some(failure),
             _ => None,
         }) {
-            return failed(failure, cookies);
+            return Executed {
+                is_cut: self.is_cut.get(),
+                ..failed(failure, cookies)
+            };
         }
         let route = &self.prepared.route;
         // The body is shared, not copied: what the service sent is what the client gets.
@@ -378,7 +419,6 @@ impl<S: Sources> Run<'_, S> {
         items: &[Item],
         told: &mut Vec<(usize, Vec<u8>)>,
     ) -> Result<(), GraphqlError> {
-        let mut left = self.settings.response_bytes;
         for item in items.iter().filter(|item| self.is_there(item.presence)) {
             // Both are fields of the root, never of a namespace.
             let Content::Introspection(position) = &item.content else {
@@ -386,11 +426,13 @@ impl<S: Sources> Run<'_, S> {
             };
             let variables = self.asking.variables;
             let give_way = async || self.sources.give_way().await;
-            let json = self
+            let left = self.writable.get();
+            let written = self
                 .checked
                 .write_introspection(*position, variables, (Vec::new(), left), give_way)
-                .await?;
-            left -= json.len();
+                .await;
+            let json = written.map_err(|_| self.settings.bounds.response_too_large())?;
+            self.writable.set(left - json.len());
             told.push((*position, json));
         }
         Ok(())

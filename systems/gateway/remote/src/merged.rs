@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gateway_config::Config;
 use gateway_federation::{
-    Checked, Effort, GraphqlError, OperationKind, OperationOptions, Refusal, Schema, Stop,
+    Bounds, Checked, Effort, GraphqlError, OperationKind, OperationOptions, Refusal, Schema, Stop,
     Variables, check_operation,
 };
 
@@ -33,8 +33,8 @@ pub(crate) struct Settings {
     pub(crate) actions: Vec<Action>,
     /// Whether errors say more than clients should know.
     pub(crate) shows_internal: bool,
-    /// Bytes that introspection may answer with.
-    pub(crate) response_bytes: usize,
+    /// What one operation may make of the answers to it.
+    pub(crate) bounds: Bounds,
     /// Bytes that the payloads of all actions of one operation may have.
     pub(crate) payload_bytes: usize,
 }
@@ -82,7 +82,7 @@ impl Merged {
                 remotes: remotes.collect(),
                 actions: config.actions.iter().map(Action::new).collect(),
                 shows_internal,
-                response_bytes: options.bounds.response_bytes,
+                bounds: options.bounds,
                 payload_bytes: config.limits.action_payloads_max_bytes.0.0,
             }),
             operations: OperationCache::new(options.cache_bounds()),

@@ -17,9 +17,9 @@ use tokio::sync::{Notify, watch};
 
 use crate::generation::Generation;
 
+use super::asked::Asked;
 use super::opened::Counts;
 use super::queue::{Ending, Event, Kept, Queue};
-use super::reception::Asked;
 
 /// Clients who are given an event before other work of the thread has its turn. It is a short matter for
 /// each: what an event is for its client is made in turns of their own, and a subgraph must not wait for

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use serde_json::{Value, json};
 
 use crate::client::{Connection, Request, post};
-use crate::connections::metric_reaches;
+use crate::connections::{metric_falls_to, metric_reaches};
 use crate::gateway::{Gateway, Setup};
 use crate::sockets::Sockets;
 use crate::subscriptions::{COUNT, MULTIPART, SUPERGRAPH, config, open, reviews};
@@ -70,7 +70,7 @@ fn one_address_has_as_many_subscriptions_as_are_left_for_others() {
     metric_reaches(&gateway, "graphql_subscriptions_refused_total ", 2);
     // Who leaves makes room for its own and for others.
     drop(one);
-    crate::connections::metric_falls_to(&gateway, "graphql_subscriptions ", 3);
+    metric_falls_to(&gateway, "graphql_subscriptions ", 3);
     let _more = open_as(&gateway, OTHER, 2, 5);
     let gateway = with("max_opened_subscriptions_per_address: 7, ");
     let (_own, _session, _) = open(&gateway, &sockets, MULTIPART, COUNT);
@@ -110,4 +110,30 @@ fn one_address_has_as_much_memory_for_its_requests_as_is_left_for_others() {
     let _other = ask(&gateway, OTHER, &long);
     metric_reaches(&gateway, "graphql_subscriptions_request_bytes ", 8_000);
     is_refused(ask(&gateway, OTHER, &count()));
+}
+
+#[test]
+fn a_websocket_that_others_stay_with_is_no_longer_for_who_opened_it() {
+    let sockets = Sockets::start();
+    let gateway = start(
+        &sockets,
+        "limits: {max_upstream_connections: 16}\nsubscription: {mode: {passthrough: {all: {}}}}\n",
+    );
+    let count = |to: usize| json!({ "query": format!("subscription {{ count(to: {to}) }}") });
+    let open_one = |to| {
+        let asked = ask(&gateway, ONE, &count(to));
+        (asked, sockets.subscribed())
+    };
+    let (ones, _sessions): (Vec<_>, Vec<_>) = (1..=3).map(open_one).unzip();
+    let mut refused = ask(&gateway, ONE, &count(4));
+    assert!(
+        refused
+            .read_to_end()
+            .contains("REQUEST_CONCURRENCY_LIMITED")
+    );
+    let _others: Vec<_> = (1..=3).map(|to| ask(&gateway, OTHER, &count(to))).collect();
+    metric_reaches(&gateway, "graphql_subscriptions_joined_total ", 3);
+    drop(ones);
+    metric_falls_to(&gateway, "graphql_subscriptions ", 3);
+    open_one(4);
 }

@@ -131,7 +131,7 @@ impl Formula {
 /// A cost as it counts: finite, and not negative. The planner refuses negative weights; what other
 /// fields cost must not be paid with one. Nothing times an endless list is nothing.
 pub(super) fn bounded(cost: f64) -> f64 {
-    cost.max(0.0).min(f64::MAX)
+    if cost > 0.0 { cost.min(f64::MAX) } else { 0.0 }
 }
 
 /// What one request makes of a formula.

@@ -219,3 +219,49 @@ fn what_a_merged_schema_says_of_itself_is_bounded_and_told_in_turns() {
     assert!(has_errors && text.len() < 1_000);
     assert!(text.contains("RESPONSE_TOO_LARGE"), "{text}");
 }
+
+/// A gateway with an action that answers with a list, and these bounds.
+fn listing(response_bytes: usize, answers_bytes: usize) -> Merged {
+    let told = Arc::new(introspected(&schema(SERVICE)));
+    let yaml = "types: 'type T { x: Int! }'\nactions: [{name: act, type: query, output_type: '[T!]', handler: 'http://h'}]\n";
+    let mut options = options();
+    options.bounds.response_bytes = response_bytes;
+    options.bounds.answers_bytes = answers_bytes;
+    Merged::new(&config(yaml), &[Some(told)], options, true)
+}
+
+fn error_code(text: &str) -> String {
+    let answer: Value = serde_json::from_str(text).unwrap();
+    let code = &answer["errors"][0]["extensions"]["code"];
+    code.as_str().unwrap_or("none").to_owned()
+}
+
+#[test]
+fn what_a_client_makes_of_the_answer_of_a_handler_is_bounded() {
+    let list = format!("[{}]", vec![r#"{"x":1}"#; 1_000].join(","));
+    let handler = Functions::new(|_: &str| Ok(list.clone().into_bytes()));
+    // A hundred times as long as what the handler has sent.
+    let members: Vec<String> = (100..200).map(|index| format!("a{index}: x")).collect();
+    let query = format!("{{ act {{ {} }} }}", members.join(" "));
+    let (text, has_errors) = ask(&listing(2_000_000, 1 << 20), &query, &handler);
+    assert!(!has_errors && text.len() > 800_000, "{}", text.len());
+    let (text, has_errors) = ask(&listing(500_000, 1 << 20), &query, &handler);
+    assert!(has_errors && text.len() < 1_000, "{}", text.len());
+    assert_eq!(error_code(&text), "RESPONSE_TOO_LARGE");
+    // All actions of an operation together.
+    let two = "{ a: act { x } b: act { x } }";
+    assert!(!ask(&listing(20_000, 1 << 20), two, &handler).1);
+    let (text, _) = ask(&listing(12_000, 1 << 20), two, &handler);
+    assert_eq!(error_code(&text), "RESPONSE_TOO_LARGE");
+}
+
+#[test]
+fn the_answers_to_one_operation_are_bounded_together() {
+    let list = format!("[{}]", vec![r#"{"x":1}"#; 1_000].join(","));
+    let handler = Functions::new(|_: &str| Ok(list.clone().into_bytes()));
+    let three = "{ a: act { x } b: act { x } c: act { x } }";
+    assert!(!ask(&listing(1 << 20, 3 * list.len()), three, &handler).1);
+    let (text, has_errors) = ask(&listing(1 << 20, 3 * list.len() - 1), three, &handler);
+    assert!(has_errors);
+    assert_eq!(error_code(&text), "SUBGRAPH_ANSWERS_TOO_LARGE");
+}
