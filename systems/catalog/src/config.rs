@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use chassis::{ConnectionFlags, TimeError};
+use chassis::{ConnectionFlags, HostFlags, TimeError};
 use clap::Parser;
 use hyper::header::HeaderName;
 
@@ -135,6 +135,9 @@ pub(crate) struct Config {
     /// Time that requests in flight may take after SIGTERM or SIGINT, such as 10s.
     #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub(crate) stop_timeout: Duration,
+
+    #[command(flatten)]
+    pub(crate) hosts: HostFlags,
 
     #[command(flatten)]
     pub(crate) connections: ConnectionFlags,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use chassis::{Client, ConnectionTable};
+use chassis::{Client, ConnectionTable, ForeignHost, Hosts};
 use graphql_http::body;
 use graphql_http::{DecodeError, Head, Media, Refusal, Step};
 use http_body_util::Full;
@@ -32,6 +32,7 @@ pub(crate) struct Handler {
     executor: Executor,
     metrics: Arc<Metrics>,
     connections: Arc<ConnectionTable>,
+    hosts: Hosts,
     limit_max: u32,
     /// In bytes.
     body_limit: u64,
@@ -49,6 +50,16 @@ impl chassis::Handler for Handler {
     async fn answer_to(&self, client: Client, request: Request<Incoming>) -> Reply {
         // First, so that a header counts whatever becomes of its request.
         self.metrics.headers(request.headers());
+        if let Err(foreign) = self.hosts.check(request.headers(), request.uri()) {
+            let message = foreign.to_string();
+            let reply = refuse(&RestError::new(
+                ForeignHost::STATUS,
+                "foreign-host",
+                message,
+            ));
+            self.metrics.answered(Endpoint::Other, reply.status());
+            return reply;
+        }
         let path = request.uri().path();
         let (endpoint, reply) = if let Some(rest) = path.strip_prefix("/api/rest/") {
             self.rest(rest, (client, &request)).await
@@ -71,13 +82,14 @@ impl Handler {
     pub(crate) fn new(
         store: Store,
         (metrics, connections): (&Arc<Metrics>, &Arc<ConnectionTable>),
-        config: &Config,
+        (config, hosts): (&Config, &Hosts),
     ) -> Self {
         Self {
             executor: Executor::new(store.clone(), config.limit_max),
             store,
             metrics: Arc::clone(metrics),
             connections: Arc::clone(connections),
+            hosts: hosts.clone(),
             limit_max: config.limit_max,
             body_limit: config.body_limit(),
             body_timeout: config.request_timeout,

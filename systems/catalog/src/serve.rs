@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use chassis::{ConnectionTable, Worker};
+use chassis::{ConnectionTable, Hosts, Worker};
 use clap::Parser as _;
 use telemetry::log::Level;
 use tokio::runtime::LocalRuntime;
@@ -67,12 +67,13 @@ fn serve(
     let table = ConnectionTable::new(config.connections.most());
     let times = (config.request_timeout, config.stop_timeout);
     let limits = config.connections.limits(times.0, times.1);
+    let hosts = Hosts::of(listener.local_addr()?.ip(), &config.hosts);
     let mut workers = Vec::new();
     let mut kind = "";
     for number in 0..config.workers() {
         let store = Store::open(prepared, config, &metrics)?;
         kind = store.kind();
-        let handler = Handler::new(store, (&metrics, &table), config);
+        let handler = Handler::new(store, (&metrics, &table), (config, &hosts));
         let prepare = async move || {
             // The first request need not wait for a connection. What is wrong with the database,
             // /health tells.

@@ -14,6 +14,7 @@ mod clock;
 mod command_line;
 mod connection;
 mod connection_table;
+mod hosts;
 mod limits;
 mod listener;
 mod serve;
@@ -29,6 +30,8 @@ pub use client::Client;
 pub use command_line::{TimeError, read, time, with_file, workers};
 pub use connection::{Connection, ConnectionHandle};
 pub use connection_table::{ConnectionTable, Refusal, Slot, counted_address};
+pub use connection_table::{ConnectionTable, Refusal, Slot};
+pub use hosts::{ForeignHost, HostFlags, Hosts};
 pub use limits::{
     ConnectionFlags, HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, HTTP2_STREAMS, Limits, Most,
     Timeouts, descriptors,

@@ -44,6 +44,19 @@ impl Address {
         Self(self.0 & mask)
     }
 
+    /// The IPv4 address of a client that IPv6 only carries: behind a translator (NAT64, SIIT) or a
+    /// tunnel (6to4, Teredo). Others stay as they are.
+    ///
+    /// Its network of 64 bits says nothing of it: all clients of a translator are in one, and one
+    /// client of 6to4 has 65,536.
+    #[must_use]
+    pub fn carried(self) -> Self {
+        match carried(self.0) {
+            Some(v4) => Self(Ipv4Addr::from_bits(v4).to_ipv6_mapped().to_bits()),
+            None => self,
+        }
+    }
+
     /// All bits, as of IPv6.
     #[must_use]
     pub fn bits(self) -> u128 {
@@ -60,6 +73,34 @@ impl fmt::Display for Address {
             None => v6.fmt(out),
         }
     }
+}
+
+/// The IPv4 address that stands in one of IPv6.
+fn carried(bits: u128) -> Option<u32> {
+    let starts_with = |prefix: u128, length: u32| bits >> (128 - length) == prefix;
+    let part = |shift: u32| u32::try_from(bits >> shift & u128::from(u32::MAX)).ok();
+    // RFC 6052: the prefix that all translators share. RFC 2765: `::ffff:0:a.b.c.d` of SIIT.
+    if starts_with(0x0064_ff9b_0000_0000_0000_0000, 96) || starts_with(0xffff_0000, 96) {
+        return part(0);
+    }
+    // RFC 8215: prefixes that operators choose within 64:ff9b:1::/48. One of 96 bits has the address
+    // at its end; one of 48 bits has it around bits 64 to 71, with nothing behind.
+    if starts_with(0x0064_ff9b_0001, 48) {
+        if bits & ((1 << 40) - 1) != 0 {
+            return part(0);
+        }
+        let (high, low) = (part(64)? & 0xffff, part(40)? & 0xffff);
+        return Some(high << 16 | low);
+    }
+    // RFC 3056: 6to4 has it behind its prefix.
+    if starts_with(0x2002, 16) {
+        return part(80);
+    }
+    // RFC 4380: Teredo has it at its end, all bits turned.
+    if starts_with(0x2001_0000, 32) {
+        return part(0).map(|turned| !turned);
+    }
+    None
 }
 
 /// Four decimal numbers of one to three digits.
@@ -130,6 +171,34 @@ mod tests {
             "[::1]",
         ] {
             assert_eq!(form(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_client_that_ipv6_only_carries_is_its_ipv4_address() {
+        for (text, expected) in [
+            ("64:ff9b::192.0.2.33", "192.0.2.33"),
+            ("64:ff9b::c000:221", "192.0.2.33"),
+            ("64:ff9b:1::192.0.2.33", "192.0.2.33"),
+            ("64:ff9b:1:abcd::192.0.2.33", "192.0.2.33"),
+            // The example of RFC 6052 for 48 bits.
+            ("64:ff9b:1:c000:2:2100::", "192.0.2.33"),
+            ("::ffff:0:192.0.2.33", "192.0.2.33"),
+            ("::ffff:192.0.2.33", "192.0.2.33"),
+            ("2002:c000:221::1", "192.0.2.33"),
+            ("2002:c000:221:ffff:1:2:3:4", "192.0.2.33"),
+            // The example of RFC 4380.
+            ("2001:0:4136:e378:8000:63bf:3fff:fdd2", "192.0.2.45"),
+            // Neighbors of these prefixes carry nothing.
+            ("64:ff9b:2::192.0.2.33", "64:ff9b:2::c000:221"),
+            ("64:ff9b:0:1::1", "64:ff9b:0:1::1"),
+            ("2001:1::1", "2001:1::1"),
+            ("2003::1", "2003::1"),
+            ("::1", "::1"),
+            ("192.0.2.33", "192.0.2.33"),
+        ] {
+            let carried = Address::parse(text).unwrap().carried();
+            assert_eq!(carried.to_string(), expected, "{text}");
         }
     }
 

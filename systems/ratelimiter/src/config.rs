@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use chassis::ConnectionFlags;
+use chassis::{ConnectionFlags, HostFlags};
 use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory as _, Parser, ValueEnum};
 
@@ -62,11 +62,12 @@ pub(crate) struct Config {
     store: StoreKind,
 
     /// Redis, such as redis://localhost:6379/0.
-    #[arg(long, env = "REDIS_URL", value_name = "URL")]
+    // It may hold a password, which is not for the eyes of one who asks for help.
+    #[arg(long, env = "REDIS_URL", value_name = "URL", hide_env_values = true)]
     redis_url: Option<String>,
 
     /// Redis as the original names it: a URL, or a host with or without a port.
-    #[arg(long, env = "REDIS_HOST", value_name = "HOST")]
+    #[arg(long, env = "REDIS_HOST", value_name = "HOST", hide_env_values = true)]
     redis_host: Option<String>,
 
     /// Length of a ban (X), in seconds.
@@ -166,6 +167,9 @@ pub(crate) struct Config {
     #[arg(long, env = "STOP_TIMEOUT_SECONDS", value_name = "N", default_value_t = 10,
           value_parser = clap::value_parser!(u64).range(0..=3_600))]
     stop_timeout_seconds: u64,
+
+    #[command(flatten)]
+    pub(crate) hosts: HostFlags,
 
     #[command(flatten)]
     pub(crate) connections: ConnectionFlags,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_graphql::Variables;
 use bytes::Bytes;
-use chassis::ConnectionTable;
+use chassis::{ConnectionTable, ForeignHost, Hosts};
 use graphql_http::{DecodeError, DiscardedObject, Media, Negotiated, Refusal, body};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -38,6 +38,7 @@ type Reply = Response<Full<Bytes>>;
 pub(crate) struct Handler {
     pub(crate) executor: Executor,
     pub(crate) origins: Origins,
+    pub(crate) hosts: Hosts,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) connections: Arc<ConnectionTable>,
 }
@@ -59,6 +60,12 @@ impl chassis::Handler for Handler {
             // Only for answers that are not the page, such as 405.
             Negotiated::Page => Media::Json.content_type(),
         };
+        if let Err(foreign) = self.hosts.check(request.headers(), request.uri()) {
+            return in_json(
+                Answer::no_request(ForeignHost::STATUS, &foreign.to_string()),
+                media,
+            );
+        }
         // Copied, because the request moves into the work.
         let origin = request.headers().get(header::ORIGIN).cloned();
         let mut reply = match *request.method() {
@@ -210,7 +217,11 @@ impl<'de> Deserialize<'de> for VariablesText {
         let value = match Value::deserialize(deserializer)? {
             Value::String(text) if text.is_empty() => Value::Null,
             Value::String(text) => {
-                serde_json::from_str(&text).map_err(|_| D::Error::custom(BAD_VARIABLES))?
+                let value = serde_json::from_str(&text);
+                let value = value.map_err(|_| D::Error::custom(BAD_VARIABLES))?;
+                // The body was checked, but in it this is one string.
+                json_text::check_unambiguous(&text).map_err(D::Error::custom)?;
+                value
             }
             value => value,
         };

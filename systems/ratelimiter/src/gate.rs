@@ -36,6 +36,8 @@ pub(crate) struct Gate {
     pub(crate) key: FingerprintKey,
     /// Bits of an IPv6 address that share a counter.
     pub(crate) ipv6_prefix: u8,
+    /// Whether a client that IPv6 only carries is counted by its IPv4 address. The original does not.
+    pub(crate) finds_ipv4: bool,
     pub(crate) metrics: Arc<Metrics>,
 }
 
@@ -43,6 +45,11 @@ impl Gate {
     /// Whether the client is to be turned away.
     pub(crate) async fn is_limited(&self, address: Address, event: Event, email: &str) -> bool {
         // Before the fingerprint, so that all addresses of a network count as one.
+        let address = if self.finds_ipv4 {
+            address.carried()
+        } else {
+            address
+        };
         let address = address.network(self.ipv6_prefix);
         let email = self.key.fingerprint(address, email);
         let start = clock::now();

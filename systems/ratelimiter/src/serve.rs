@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chassis::{ConnectionTable, Worker};
+use chassis::{ConnectionTable, Hosts, Worker};
 use telemetry::log::Level;
 
 use crate::config::Config;
@@ -80,6 +80,7 @@ fn start(
 ) -> Result<Worker, ServeError> {
     let executor = graphql::Executor::new(gate.clone(), config);
     let origins = config.origins();
+    let hosts = Hosts::of(config.host, &config.hosts);
     let limits = config
         .connections
         .limits(HEAD_TIMEOUT, config.stop_timeout());
@@ -92,6 +93,7 @@ fn start(
         }
         Handler {
             metrics: Arc::clone(&gate.metrics),
+            hosts,
             executor,
             origins,
             connections,
@@ -162,6 +164,7 @@ impl<'a> Setup<'a> {
             policy: self.config.store_failure,
             key: self.key.clone(),
             ipv6_prefix: self.config.ipv6_prefix(),
+            finds_ipv4: !self.config.is_original(),
             metrics: Arc::clone(&self.metrics),
         })
     }

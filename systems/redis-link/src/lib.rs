@@ -15,7 +15,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, RedisError};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 /// Time for connecting, greeting included. With [`RETRY_PAUSE`], well below a second.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -23,6 +23,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// So many commands in a row past their deadline, and the connection is taken for dead.
 const SILENCE_MAX: u32 = 16;
+
+/// Time between two lines of the log about commands that Redis refuses.
+const REFUSAL_PAUSE: Duration = Duration::from_secs(10);
 
 /// Why Redis did not answer.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +59,8 @@ struct Inner {
     /// Told when there is a connection.
     connected: Notify,
     silent: AtomicU32,
+    /// When the log was told last that Redis refuses commands.
+    refusal_told: Mutex<Option<Instant>>,
 }
 
 /// The task that connects, ended with the last link.
@@ -83,6 +88,7 @@ impl Link {
             lost: Notify::new(),
             connected: Notify::new(),
             silent: AtomicU32::new(0),
+            refusal_told: Mutex::default(),
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -136,6 +142,8 @@ impl Link {
                 // An error of a script or of Redis's memory says nothing about the connection.
                 if error.is_unrecoverable_error() || error.is_io_error() {
                     inner.lose();
+                } else {
+                    inner.tell_refusal(&error);
                 }
                 Err(LinkError::Failed(error))
             }
@@ -173,6 +181,20 @@ impl Inner {
         if lost.is_some() {
             self.lost.notify_one();
         }
+    }
+}
+
+impl Inner {
+    /// Tells the log what Redis refuses, such as writing when its memory is full; once in a while, as
+    /// every command may be refused.
+    fn tell_refusal(&self, error: &RedisError) {
+        let told = self.refusal_told.lock();
+        let mut told = told.unwrap_or_else(PoisonError::into_inner);
+        if told.is_some_and(|told| told.elapsed() < REFUSAL_PAUSE) {
+            return;
+        }
+        *told = Some(Instant::now());
+        tracing::warn!(%error, "Redis refuses commands");
     }
 }
 

@@ -21,7 +21,7 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ObjectMeta, Patch,
 use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::json::Writer;
 use crate::key;
@@ -64,6 +64,12 @@ pub(crate) enum DeployError {
         .0.join(", "), LABEL.0, LABEL.1
     )]
     Foreign(Vec<String>),
+    #[error(
+        "not written, because it is being deleted: {}; nothing was changed. Send the request again \
+         once it is gone",
+        .0.join(", ")
+    )]
+    Leaving(Vec<String>),
     #[error("{0} was changed by another in the meantime; send the request again")]
     Changed(String),
 }
@@ -100,13 +106,20 @@ impl Cluster {
         // All are looked at before the first is written: an order that meets another's object
         // changes nothing.
         let found = together(sites.iter().map(Site::look)).await?;
-        let foreign: Vec<String> = sites
-            .iter()
-            .zip(&found)
-            .flat_map(|(site, found)| site.foreign(found))
-            .collect();
+        let named = |is: fn(&Found) -> bool| -> Vec<String> {
+            let sites = sites.iter().zip(&found);
+            sites
+                .flat_map(|(site, found)| site.named(found, is))
+                .collect()
+        };
+        let foreign = named(|found| matches!(found, Found::Foreign));
         if !foreign.is_empty() {
             return Err(DeployError::Foreign(foreign));
+        }
+        // What is written to them goes with them, and a report of it would be untrue.
+        let leaving = named(|found| matches!(found, Found::Leaving));
+        if !leaving.is_empty() {
+            return Err(DeployError::Leaving(leaving));
         }
         let work = sites.iter().zip(&found);
         let effects = together(work.map(|(site, found)| site.put(found))).await?;
@@ -170,6 +183,8 @@ enum Found {
     Absent,
     /// Ours, and which state of it.
     Own(Option<String>),
+    /// Ours, and being deleted.
+    Leaving,
     Foreign,
 }
 
@@ -202,12 +217,13 @@ impl<'a> Site<'a> {
         Ok([map, own])
     }
 
-    /// The objects that another has created, as a person calls them.
-    fn foreign(&self, found: &[Found; 2]) -> impl Iterator<Item = String> {
+    /// The objects of which this holds, as a person calls them.
+    fn named(&self, found: &[Found; 2], is: fn(&Found) -> bool) -> impl Iterator<Item = String> {
         let names = [self.map_named(), self.route_named()];
-        let is_foreign = [0, 1].map(|index| matches!(found[index], Found::Foreign));
-        let named = names.into_iter().zip(is_foreign);
-        named.filter_map(|(name, is_foreign)| is_foreign.then_some(name))
+        let named = names
+            .into_iter()
+            .zip(found.each_ref().map(|found| is(found)));
+        named.filter_map(|(name, holds)| holds.then_some(name))
     }
 
     fn map_named(&self) -> String {
@@ -232,23 +248,27 @@ impl<'a> Site<'a> {
     }
 
     async fn put_map(&self, found: &Found) -> Result<Effect, kube::Error> {
-        let mut map = ConfigMap {
+        let data = BTreeMap::from([owned((XML, &self.route.xml))]);
+        if let Found::Own(version) = found {
+            // A merge leaves the entries alone that others have put beside the route's.
+            let patch = json!({ "data": data });
+            let patch = of_version(patch, version.as_deref());
+            let how = PatchParams::default();
+            self.maps
+                .patch(&self.map_name, &how, &Patch::Merge(patch))
+                .await?;
+            return Ok(Effect::Updated);
+        }
+        let map = ConfigMap {
             metadata: ObjectMeta {
                 name: Some(self.map_name.clone()),
                 labels: Some(BTreeMap::from([LABEL].map(owned))),
                 ..ObjectMeta::default()
             },
-            data: Some(BTreeMap::from([owned((XML, &self.route.xml))])),
+            data: Some(data),
             ..ConfigMap::default()
         };
-        let how = PostParams::default();
-        if let Found::Own(version) = found {
-            // The cluster refuses it when the object is not the one that was looked at any more.
-            map.metadata.resource_version.clone_from(version);
-            self.maps.replace(&self.map_name, &how, &map).await?;
-            return Ok(Effect::Updated);
-        }
-        self.maps.create(&how, &map).await?;
+        self.maps.create(&PostParams::default(), &map).await?;
         Ok(Effect::Created)
     }
 
@@ -257,10 +277,7 @@ impl<'a> Site<'a> {
         let spec = json!({ "routeConfigMap": self.map_name });
         if let Found::Own(version) = found {
             // A merge leaves the members alone that users have set on the route.
-            let mut patch = json!({ "spec": spec });
-            if let Some(version) = version {
-                patch["metadata"] = json!({ "resourceVersion": version });
-            }
+            let patch = of_version(json!({ "spec": spec }), version.as_deref());
             let how = PatchParams::default();
             self.routes.patch(name, &how, &Patch::Merge(patch)).await?;
             return Ok(Effect::Updated);
@@ -273,6 +290,14 @@ impl<'a> Site<'a> {
     }
 }
 
+/// A patch that the cluster refuses when the object is not the one that was looked at any more.
+fn of_version(mut patch: Value, version: Option<&str>) -> Value {
+    if let Some(version) = version {
+        patch["metadata"] = json!({ "resourceVersion": version });
+    }
+    patch
+}
+
 /// Whether there is an object, and whose it is. Its content is not asked for.
 async fn look<K>(objects: &Api<K>, name: &str) -> Result<Found, kube::Error>
 where
@@ -281,9 +306,11 @@ where
     let Some(object) = objects.get_metadata_opt(name).await? else {
         return Ok(Found::Absent);
     };
-    let labels = object.metadata.labels.unwrap_or_default();
-    Ok(match labels.get(LABEL.0) {
-        Some(owner) if owner == LABEL.1 => Found::Own(object.metadata.resource_version),
+    let metadata = object.metadata;
+    let owner = metadata.labels.as_ref().and_then(|it| it.get(LABEL.0));
+    Ok(match owner {
+        Some(owner) if owner == LABEL.1 && metadata.deletion_timestamp.is_some() => Found::Leaving,
+        Some(owner) if owner == LABEL.1 => Found::Own(metadata.resource_version),
         _ => Found::Foreign,
     })
 }

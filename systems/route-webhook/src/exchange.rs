@@ -155,7 +155,7 @@ impl Handler {
             }
             Endpoint::Route => {
                 // Before the body: who may not put routes need not send one.
-                let admitted = self.access.admit(request.headers());
+                let admitted = self.access.admit(request.headers(), request.uri());
                 admitted.map_err(|denied| self.denied(&denied))?;
                 self.deploy(&self.body(request).await?).await
             }
@@ -181,7 +181,11 @@ impl Handler {
         allowed.map_err(|denied| self.denied(&denied))?;
         match self.cluster.deploy(&routes).await {
             Ok(report) => Ok(with_body(StatusCode::CREATED, JSON, report)),
-            Err(error @ (DeployError::Foreign(_) | DeployError::Changed(_))) => {
+            Err(
+                error @ (DeployError::Foreign(_)
+                | DeployError::Leaving(_)
+                | DeployError::Changed(_)),
+            ) => {
                 self.metrics.route_denied();
                 Err(Refused(StatusCode::CONFLICT, error.to_string()))
             }

@@ -276,3 +276,36 @@ fn the_schema_is_no_larger_than_the_limit_of_answers_takes_it_to_be() {
     assert!(longest(&["enumValues"]) <= 20 && length(&schema["directives"]) <= 20);
     assert!(arguments <= Some(6), "{arguments:?}");
 }
+
+#[test]
+fn a_page_that_leads_its_name_here_reads_and_changes_nothing() {
+    let server = start(&Database::sqlite(), &["--allowed-hosts", "shop.example"]);
+    let mut client = server.client();
+    let insert =
+        r#"{"query":"mutation { insert_product_one(object: {name: \"n\", price: 1}) { name } }"}"#;
+    let post = |host: &str| {
+        let length = insert.len();
+        format!(
+            "POST /graphql HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n{insert}"
+        )
+    };
+    let foreign = client.ask(post("evil.example:4010").as_bytes());
+    assert_eq!(
+        (foreign.status, &foreign.json()["code"]),
+        (421, &json!("foreign-host"))
+    );
+    let read = client.ask(b"GET /api/rest/product HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+    assert_eq!(read.status, 421, "{read:?}");
+    assert!(read.body.contains("--allowed-hosts"), "{}", read.body);
+    assert_eq!(count(&mut client), PRODUCTS);
+    for own in [
+        "localhost",
+        "127.0.0.1:4010",
+        "[::1]:4010",
+        "SHOP.example:80",
+    ] {
+        assert_eq!(client.ask(post(own).as_bytes()).status, 200, "{own}");
+    }
+    assert_eq!(count(&mut client), PRODUCTS + 4);
+}

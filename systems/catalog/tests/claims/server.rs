@@ -14,6 +14,8 @@ pub(crate) fn command(database: &Database, flags: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_catalog"));
     command
         .args(["--listen", "127.0.0.1:0", "--database-url", &database.url])
+        // The name in the requests of tests.
+        .args(["--allowed-hosts", "test"])
         .args(["--seed-products", &PRODUCTS.to_string()])
         // A busy machine takes its time.
         .args(["--seed-line-items", "900", "--statement-timeout", "60s"])

@@ -132,7 +132,7 @@ fn a_request_in_flight_is_answered_after_sigterm() {
         let mut connection = server.connect();
         let length = body.len();
         let head = format!(
-            "POST /graphql HTTP/1.1\r\nHost: c\r\nContent-Type: application/json\r\n\
+            "POST /graphql HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n\
              Expect: 100-continue\r\nContent-Length: {length}\r\n\r\n"
         );
         connection.write_text(&head);

@@ -303,11 +303,13 @@ fn every_path_is_the_endpoint_and_browsers_get_a_page() {
         let answer = client.request("GET", &target, &program, b"");
         assert_eq!(answer.json(), json!({"data": {"__typename": "Query"}}));
     }
-    let options = client.ask(b"OPTIONS / HTTP/1.1\r\nHost: r\r\n\r\n");
+    let options = client.ask(b"OPTIONS / HTTP/1.1\r\nHost: test\r\n\r\n");
     assert_eq!(options.status, 204);
     assert_eq!(options.header("allow"), Some("GET,HEAD,POST,OPTIONS"));
     assert_eq!(
-        client.ask(b"DELETE / HTTP/1.1\r\nHost: r\r\n\r\n").status,
+        client
+            .ask(b"DELETE / HTTP/1.1\r\nHost: test\r\n\r\n")
+            .status,
         405
     );
     let batch = client.post(
@@ -346,4 +348,114 @@ fn an_instance_may_have_a_name_of_its_own() {
     };
     assert_eq!(name(&["--hostname", "limiter-3"]), "limiter-3");
     assert_ne!(name(&[]), "");
+}
+
+#[test]
+fn a_client_that_ipv6_only_carries_has_the_counter_of_its_ipv4_address() {
+    let server = start(&["--workers", "1"]);
+    let mut client = server.client();
+    for (bans, others) in [
+        (
+            "192.0.2.1",
+            [
+                "64:ff9b::192.0.2.1",
+                "64:ff9b:1::192.0.2.1",
+                "2002:c000:201:7::1",
+            ],
+        ),
+        (
+            "2002:c000:202:1::1",
+            ["192.0.2.2", "2002:c000:202:2::1", "::ffff:0:192.0.2.2"],
+        ),
+        // Of the same server of Teredo, but another client.
+        ("2001:0:4136:e378:8000:63bf:3fff:fdfc", ["192.0.2.3"; 3]),
+    ] {
+        for email in ["a@b.se", "c@d.se", "e@f.se"] {
+            for _ in 0..5 {
+                is_limited(&mut client, "LOGIN_FAILED", bans, email);
+            }
+        }
+        for other in others {
+            assert!(
+                is_limited(&mut client, "LOGIN_SUCCEEDED", other, "a@b.se"),
+                "{other}"
+            );
+        }
+    }
+    for free in [
+        "64:ff9b::192.0.2.9",
+        "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+        "2002:c000:209::1",
+    ] {
+        assert!(
+            !is_limited(&mut client, "LOGIN_SUCCEEDED", free, "a@b.se"),
+            "{free}"
+        );
+    }
+}
+
+#[test]
+fn variables_in_a_text_must_be_as_unambiguous_as_others() {
+    let server = start(&["--workers", "1"]);
+    let mut client = server.client();
+    let query = "query($ip: String!) { ratelimit(ratelimitInput: \
+        {eventName: LOGIN_FAILED, ip: $ip, email: \"a@b.se\"}) { ipFrom } }";
+    let mut ask = |variables: &str| {
+        let body = json!({"query": query, "variables": variables}).to_string();
+        client.post("/graphql", body)
+    };
+    let once = ask(r#"{"ip":"10.0.0.1"}"#);
+    assert_eq!(once.json()["data"]["ratelimit"]["ipFrom"], "10.0.0.1");
+    for twice in [
+        r#"{"ip":"10.0.0.1","ip":"10.0.0.2"}"#,
+        r#"{"ip":"10.0.0.1","\u0069p":"10.0.0.2"}"#,
+    ] {
+        let refused = ask(twice);
+        assert_eq!(refused.status, 400, "{}", refused.body);
+        assert!(refused.body.contains("given twice"), "{}", refused.body);
+    }
+}
+
+#[test]
+fn a_page_that_leads_its_name_here_counts_nothing() {
+    let body = r#"{"query":"{ ratelimit(ratelimitInput: {eventName: LOGIN_FAILED, ip: \"10.0.0.1\", email: \"a@b.se\"}) { ipFrom } }"}"#;
+    let request = |host: &str| {
+        let length = body.len();
+        format!(
+            "POST /graphql HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n{body}"
+        )
+    };
+    let server = start(&["--allowed-hosts", "limiter.example"]);
+    let mut client = server.client();
+    let foreign = client.ask(request("evil.example:4000").as_bytes());
+    assert_eq!(code(&foreign), (421, "BAD_REQUEST".to_owned()));
+    assert!(foreign.body.contains("--allowed-hosts"), "{}", foreign.body);
+    for own in [
+        "localhost:4000",
+        "127.0.0.1",
+        "[::1]:4000",
+        "limiter.example",
+    ] {
+        assert_eq!(client.ask(request(own).as_bytes()).status, 200, "{own}");
+    }
+}
+
+#[test]
+fn help_does_not_show_secrets_of_the_environment() {
+    let help = std::process::Command::new(env!("CARGO_BIN_EXE_ratelimiter"))
+        .arg("--help")
+        .envs([
+            ("REDIS_URL", "redis://user:hunter2@redis:6379"),
+            ("REDIS_HOST", "redis://:hunter2@redis:6379"),
+            ("RATELIMIT_EMAIL_KEY", "hunter2"),
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(help.stdout).unwrap();
+    assert!(
+        text.contains("REDIS_URL") && !text.contains("hunter2"),
+        "{text}"
+    );
 }

@@ -1,9 +1,12 @@
 //! Redis goes away under load and comes back.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use test_client::{Client, now};
 
 use crate::server::{is_limited, start};
@@ -119,5 +122,33 @@ fn without_redis_from_the_start_the_policy_answers() {
     assert_eq!(
         (health.status, &*health.body),
         (200, r#"{"status":"pass"}"#)
+    );
+}
+
+#[test]
+fn a_redis_that_is_full_is_told_to_the_log() {
+    let redis = Redis::start();
+    let url = redis.url();
+    let server = start(&["--redis-url", &url, "--workers", "1"]);
+    let mut client = server.client();
+    is_limited(&mut client, "LOGIN_FAILED", "10.0.0.1", "a@b.se");
+    let address = url.strip_prefix("redis://").unwrap();
+    let mut console = TcpStream::connect(address).unwrap();
+    console.write_all(b"CONFIG SET maxmemory 1\r\n").unwrap();
+    let mut done = [0; 5];
+    console.read_exact(&mut done).unwrap();
+    assert_eq!(&done, b"+OK\r\n");
+    for _ in 0..20 {
+        is_limited(&mut client, "LOGIN_FAILED", "10.0.0.1", "a@b.se");
+    }
+    server.signal(Signal::TERM);
+    let (_, log) = server.wait_with_log();
+    let told: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains("Redis refuses commands"))
+        .collect();
+    assert!(
+        told.len() == 1 && told[0].contains("maxmemory"),
+        "once and not for each: {log}"
     );
 }

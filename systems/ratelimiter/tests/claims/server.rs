@@ -10,6 +10,8 @@ pub(crate) fn start(flags: &[&str]) -> Process {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ratelimiter"));
     command
         .args(["--host", "127.0.0.1", "--port", "0"])
+        // The name in the requests of tests.
+        .args(["--allowed-hosts", "test"])
         .args(flags)
         .current_dir(env!("CARGO_MANIFEST_DIR"));
     Process::start(&mut command)

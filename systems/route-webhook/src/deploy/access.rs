@@ -8,7 +8,9 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use hyper::header::{self, HeaderMap, HeaderValue};
+use chassis::{HostFlags, Hosts};
+use hyper::Uri;
+use hyper::header::{self, HeaderMap};
 use subtle::ConstantTimeEq as _;
 
 use super::order::RouteOrder;
@@ -67,8 +69,8 @@ pub(crate) struct Access {
 enum Door {
     /// The token in this file.
     Token(PathBuf),
-    /// Nothing: only this machine reaches the port.
-    Loopback,
+    /// Nothing: only this machine reaches the port, under these names.
+    Loopback(Hosts),
     /// Nothing helps.
     Closed,
 }
@@ -89,7 +91,9 @@ impl Access {
                 token(path)?;
                 Door::Token(path.to_owned())
             }
-            None if host.to_canonical().is_loopback() => Door::Loopback,
+            None if host.to_canonical().is_loopback() => {
+                Door::Loopback(Hosts::of(host, &HostFlags::default()))
+            }
             None => Door::Closed,
         };
         let namespaces = namespaces.iter().map(|name| name.trim().to_owned());
@@ -98,13 +102,15 @@ impl Access {
     }
 
     /// Whether the head of a request is one of somebody who may put routes.
-    pub(crate) fn admit(&self, headers: &HeaderMap) -> Result<(), Denied> {
+    pub(crate) fn admit(&self, headers: &HeaderMap, target: &Uri) -> Result<(), Denied> {
         match &self.door {
             Door::Closed => Err(Denied::Closed),
             // A web page can make a browser on this machine send a PUT under the page's own name,
             // once that name leads to 127.0.0.1.
-            Door::Loopback if is_local(headers.get(header::HOST)) => Ok(()),
-            Door::Loopback => Err(Denied::ForeignHost),
+            Door::Loopback(hosts) => {
+                let checked = hosts.check(headers, target);
+                checked.map_err(|_| Denied::ForeignHost)
+            }
             Door::Token(path) => {
                 let given = bearer(headers).ok_or(Denied::NoToken)?;
                 let own = token(path).map_err(|error| {
@@ -161,23 +167,11 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
         .then(|| token.trim_ascii())
 }
 
-/// Whether the header names this machine and not a name that somebody else may lead here.
-fn is_local(host: Option<&HeaderValue>) -> bool {
-    let Some(host) = host.and_then(|host| host.to_str().ok()) else {
-        // HTTP/1.0 has none, and no browser speaks it.
-        return host.is_none();
-    };
-    let without_port = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next(),
-        None => host.split(':').next(),
-    };
-    let name = without_port.unwrap_or_default();
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
+
+    use hyper::header::HeaderValue;
 
     use super::*;
 
@@ -187,7 +181,7 @@ mod tests {
             let access = Access::new(host.parse().unwrap(), None, &[]).unwrap();
             let mut headers = HeaderMap::new();
             headers.extend(header.map(|it| (header::HOST, HeaderValue::from_static(it))));
-            access.admit(&headers)
+            access.admit(&headers, &Uri::default())
         };
         for host in [
             None,
@@ -227,7 +221,7 @@ mod tests {
             lines.map(line).for_each(|(name, value)| {
                 headers.append(name, value);
             });
-            access.admit(&headers)
+            access.admit(&headers, &Uri::default())
         };
         assert!(admits(&["Bearer 0123456789abcdef"]).is_ok());
         assert!(admits(&["bearer 0123456789abcdef"]).is_ok());

@@ -1,5 +1,7 @@
 //! `PUT /route` against a small Kubernetes API that writes down what it is sent.
 
+mod patches;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -183,7 +185,28 @@ impl State {
         if object["metadata"]["resourceVersion"] != known["metadata"]["resourceVersion"] {
             return status(409, "Conflict");
         }
-        (200, known)
+        let stored = self.objects.entry(path.to_owned()).or_default();
+        if seen.method == "PATCH" {
+            merge(stored, &object);
+        } else {
+            *stored = object;
+        }
+        (200, stored.clone())
+    }
+}
+
+/// Merges a patch into an object as RFC 7396 has it.
+fn merge(object: &mut Value, patch: &Value) {
+    let Value::Object(members) = patch else {
+        *object = patch.clone();
+        return;
+    };
+    for (name, value) in members {
+        if value.is_null() {
+            object.as_object_mut().map(|it| it.remove(name));
+        } else {
+            merge(&mut object[name], value);
+        }
     }
 }
 
@@ -263,15 +286,15 @@ fn routes_are_created_and_the_next_time_updated() {
         )
     );
     let merge = "application/merge-patch+json";
-    // With the version that was looked at, so that the cluster refuses to replace another.
-    let mut new_map = map("orders", "<y/>");
-    new_map["metadata"]["resourceVersion"] = "1".into();
-    let patch = json!({"spec": spec("orders"), "metadata": {"resourceVersion": "1"}});
+    // With the version that was looked at, so that the cluster refuses to change another.
+    let version = json!({"resourceVersion": "1"});
+    let new_map = json!({"data": {"integrationRoute.xml": "<y/>"}, "metadata": version});
+    let patch = json!({"spec": spec("orders"), "metadata": version});
     let (own_map, own_route) = (maps("shop") + "/orders-cm", routes("shop") + "/orders");
     check(
         &api.written(),
         &[
-            ("PUT", own_map, json, new_map),
+            ("PATCH", own_map, merge, new_map),
             ("PATCH", own_route, merge, patch),
         ],
     );
