@@ -116,20 +116,6 @@ impl Network {
     }
 }
 
-/// The address under which a client counts, which stands for its whole network where that is of IPv6;
-/// nothing for this machine itself, which no limit by address is for.
-#[must_use]
-pub fn counted_address(address: IpAddr) -> Option<IpAddr> {
-    Some(match Network::of(address)? {
-        Network::V4(octets) => octets.into(),
-        Network::V6(network) => {
-            let mut octets = [0; 16];
-            octets[..8].copy_from_slice(&network);
-            octets.into()
-        }
-    })
-}
-
 /// A connection that counts as open. Dropping it ends that.
 #[derive(Debug)]
 pub struct Slot {
@@ -398,16 +384,6 @@ mod tests {
 
     fn peer(text: &str) -> Option<IpAddr> {
         Some(text.parse().unwrap())
-    }
-
-    #[test]
-    fn an_address_that_counts_stands_for_its_network() {
-        let counted = |text: &str| counted_address(peer(text).unwrap());
-        assert_eq!(counted("192.0.2.7"), peer("192.0.2.7"));
-        assert_eq!(counted("::ffff:192.0.2.7"), peer("192.0.2.7"));
-        assert_eq!(counted("2001:db8:1:2:3:4:5:6"), peer("2001:db8:1:2::"));
-        assert_eq!((counted("127.0.0.1"), counted("::1")), (None, None));
-        assert_eq!(counted("127.0.0.2"), peer("127.0.0.2"));
     }
 
     #[test]

@@ -29,7 +29,6 @@ use telemetry::log::Level;
 pub use client::Client;
 pub use command_line::{TimeError, read, time, with_file, workers};
 pub use connection::{Connection, ConnectionHandle};
-pub use connection_table::{ConnectionTable, Refusal, Slot, counted_address};
 pub use connection_table::{ConnectionTable, Refusal, Slot};
 pub use hosts::{ForeignHost, HostFlags, Hosts};
 pub use limits::{

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use chassis::Work;
+use chassis::{Client, Work};
 use gateway_extensions::Request;
 use gateway_telemetry::Active;
 use graphql_http::Negotiated;
@@ -149,7 +149,7 @@ async fn within_time(
     let deadline = now.checked_add(limit).unwrap_or(now + FOR_EVER);
     let mut summary = Summary {
         parts_until: (entrance == Entrance::Graphql).then_some(deadline),
-        address: peer.and_then(chassis::counted_address),
+        address: peer.and_then(|peer| Client::at(peer).counted_address()),
         ..Summary::default()
     };
     // The summary lives outside the limited work: a request that times out is logged with what was
