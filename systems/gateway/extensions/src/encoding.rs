@@ -34,29 +34,45 @@ pub(crate) fn end_message_headers(headers: &mut HeaderMap) {
     headers.remove(header::CONTENT_ENCODING);
 }
 
-/// The body, compressed. What HTTP calls deflate is zlib (RFC 9110, 8.4.1.2).
-pub(crate) fn compress(compression: Compression, body: &[u8]) -> Bytes {
-    const IN_MEMORY: &str = "writing to memory cannot fail";
+/// The body, compressed. What HTTP calls deflate is zlib (RFC 9110, 8.4.1.2). `give_way` is called
+/// after each [`TURN_BYTES`] but the last.
+pub(crate) async fn compress(
+    compression: Compression,
+    body: &[u8],
+    give_way: impl AsyncFn(),
+) -> Bytes {
     let level = flate2::Compression::fast();
     // Text shrinks to half at least in most cases, so the buffer seldom grows.
-    let mut out = Vec::with_capacity(body.len() / 2);
-    match compression {
+    let out = Vec::with_capacity(body.len() / 2);
+    let out = match compression {
         Compression::Gzip => {
             let mut encoder = GzEncoder::new(out, level);
-            encoder.write_all(body).expect(IN_MEMORY);
-            out = encoder.finish().expect(IN_MEMORY);
+            write(&mut encoder, body, give_way).await;
+            encoder.finish().expect(IN_MEMORY)
         }
         Compression::Deflate => {
             let mut encoder = ZlibEncoder::new(out, level);
-            encoder.write_all(body).expect(IN_MEMORY);
-            out = encoder.finish().expect(IN_MEMORY);
+            write(&mut encoder, body, give_way).await;
+            encoder.finish().expect(IN_MEMORY)
         }
         Compression::Br => {
-            let mut encoder = brotli::CompressorWriter::new(&mut out, 4096, BROTLI.0, BROTLI.1);
-            encoder.write_all(body).expect(IN_MEMORY);
+            let mut encoder = brotli::CompressorWriter::new(out, 4096, BROTLI.0, BROTLI.1);
+            write(&mut encoder, body, give_way).await;
+            encoder.into_inner()
         }
-    }
+    };
     out.into()
+}
+
+const IN_MEMORY: &str = "writing to memory cannot fail";
+
+async fn write(encoder: &mut impl Write, body: &[u8], give_way: impl AsyncFn()) {
+    for (turn, piece) in body.chunks(TURN_BYTES).enumerate() {
+        if turn > 0 {
+            give_way().await;
+        }
+        encoder.write_all(piece).expect(IN_MEMORY);
+    }
 }
 
 /// Lets the other requests of this thread go on.
@@ -152,12 +168,30 @@ mod tests {
         expand_in_turns(coding, body, bytes_max).0
     }
 
+    fn compress_whole(compression: Compression, body: &[u8]) -> Bytes {
+        at_once(compress(compression, body, async || {}))
+    }
+
+    #[test]
+    fn a_large_body_is_compressed_in_turns() {
+        let body: String = (0..300_000).map(|number| format!("{number},")).collect();
+        for compression in ALL {
+            let pauses = Cell::new(0);
+            let give_way = async || pauses.set(pauses.get() + 1);
+            let small = at_once(compress(compression, body.as_bytes(), give_way));
+            assert_eq!(pauses.get(), body.len() / TURN_BYTES);
+            let coding = name(compression);
+            let expanded = expand_whole(coding.as_bytes(), &small, None).unwrap();
+            assert!(expanded == body, "{compression:?}");
+        }
+    }
+
     #[test]
     fn a_large_body_is_expanded_in_turns() {
         for compression in ALL {
             let coding = name(compression);
             let of = |length: usize| {
-                let small = compress(compression, &vec![b' '; length]);
+                let small = compress_whole(compression, &vec![b' '; length]);
                 let (expanded, pauses) = expand_in_turns(coding.as_bytes(), &small, None);
                 assert_eq!(expanded.unwrap().len(), length);
                 pauses
@@ -173,7 +207,7 @@ mod tests {
     fn what_is_compressed_expands_to_itself() {
         for compression in ALL {
             for text in ["", "{}", &"data ".repeat(10_000)] {
-                let small = compress(compression, text.as_bytes());
+                let small = compress_whole(compression, text.as_bytes());
                 let coding = name(compression);
                 assert_eq!(expand_whole(coding.as_bytes(), &small, None).unwrap(), text);
             }
@@ -189,7 +223,7 @@ mod tests {
                 .unwrap_err();
             assert!(error.contains("cannot be decompressed"), "{error}");
         }
-        let bomb = compress(Compression::Gzip, &zeros);
+        let bomb = compress_whole(Compression::Gzip, &zeros);
         assert!(bomb.len() < 1_000_000);
         // No configuration lifts the bound.
         for bytes_max in [None, Some(usize::MAX)] {
@@ -215,7 +249,7 @@ mod tests {
         let body = "data ".repeat(1_000);
         for compression in ALL {
             let coding = name(compression);
-            let small = compress(compression, body.as_bytes());
+            let small = compress_whole(compression, body.as_bytes());
             let of = |max| expand_whole(coding.as_bytes(), &small, Some(max));
             assert_eq!(of(body.len()).unwrap(), body);
             let error = of(body.len() - 1).unwrap_err();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gateway_config::SessionName;
+use gateway_telemetry::{TEXT_CHARS_MAX, shortened};
 use gateway_upstream::{Call, Endpoint, EndpointError, Reply, SendError};
 use http::{HeaderMap, HeaderName, Method, Uri, header};
 
@@ -75,6 +76,8 @@ impl Subgraph {
         let relayed = self.relayed(exchange, call).await;
         // With the address, which clients are not told.
         relayed.inspect_err(|error| {
+            let error = error.to_string();
+            let error = shortened(&error, 2 * TEXT_CHARS_MAX);
             log::warn!("`{}` at {}: {error}", self.name, self.endpoint.as_str());
         })
     }
@@ -131,7 +134,8 @@ impl Subgraph {
         match url.parse::<Uri>() {
             Ok(uri) => self.endpoint.moved_to(&uri),
             Err(error) => Err(EndpointError::NotAUrl {
-                text: url.to_owned(),
+                // Made from what a client has sent.
+                text: shortened(url, TEXT_CHARS_MAX).into_owned(),
                 reason: error.to_string(),
             }),
         }

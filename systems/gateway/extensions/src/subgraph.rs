@@ -287,7 +287,8 @@ impl Subgraph {
             None => body,
             Some(compression) => {
                 headers.insert(header::CONTENT_ENCODING, encoding::name(compression));
-                encoding::compress(compression, &body)
+                // Boxed, as in `fetch`: few configurations use it.
+                Box::pin(encoding::compress(compression, &body, encoding::give_way)).await
             }
         };
         match &self.retry {

@@ -12,7 +12,6 @@ use crate::action;
 use crate::answer::{Answer, Unreadable};
 use crate::call::{Call, CallAnswer, CallError, Sources};
 use crate::failure;
-use crate::literal::write_members;
 use crate::merged::{Prepared, Settings};
 use crate::output::{Selecting, Unwritten};
 use crate::route::{ActionPart, Content, Item, Part, RemotePart};
@@ -122,12 +121,12 @@ impl Prepared {
     }
 }
 
-struct Run<'a, S> {
-    prepared: &'a Prepared,
+pub(crate) struct Run<'a, S> {
+    pub(crate) prepared: &'a Prepared,
     checked: &'a Checked,
-    settings: &'a Settings,
+    pub(crate) settings: &'a Settings,
     presences: Vec<bool>,
-    asking: Asking<'a>,
+    pub(crate) asking: Asking<'a>,
     sources: &'a S,
     /// Bytes of the response that may still be made of answers to actions and introspection.
     writable: Cell<usize>,
@@ -138,7 +137,7 @@ struct Run<'a, S> {
 }
 
 impl<S: Sources> Run<'_, S> {
-    fn is_there(&self, presence: Option<usize>) -> bool {
+    pub(crate) fn is_there(&self, presence: Option<usize>) -> bool {
         presence.is_none_or(|index| self.presences.get(index).is_some_and(|it| *it))
     }
 
@@ -303,54 +302,6 @@ impl<S: Sources> Run<'_, S> {
         error
     }
 
-    fn payload(&self, name: &str, part: &ActionPart) -> Vec<u8> {
-        // 256 bytes: room for the fixed parts, a few arguments and session variables.
-        let mut out = Vec::with_capacity(256 + self.prepared.query.len());
-        self.write_input(name, part, &mut out);
-        gateway_template::write_text(&self.prepared.query, &mut out);
-        out.push(b'}');
-        out
-    }
-
-    /// A payload up to the text of the query.
-    fn write_input(&self, name: &str, part: &ActionPart, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"{\"action\":{\"name\":");
-        gateway_template::write_text(name, out);
-        out.extend_from_slice(b"},\"input\":");
-        write_members(&part.arguments, self.asking.variables, out);
-        out.extend_from_slice(b",\"session_variables\":");
-        self.asking.session.write_json(out);
-        out.extend_from_slice(b",\"request_query\":");
-    }
-
-    /// Refuses an operation whose actions would be sent too much in all. Each payload has the whole
-    /// query, and a variable may stand in any number of them, so that what is sent grows with the
-    /// square of what the client sends. Before any handler is asked, because a mutation should not end
-    /// half way.
-    fn check_payloads(&self, parts: &[Part]) -> Result<(), GraphqlError> {
-        let actions = parts.iter().filter_map(|part| match part {
-            Part::Action(part) if self.is_there(part.presence) => Some(part),
-            _ => None,
-        });
-        // One is always sent: it is as long as what the client has sent.
-        if actions.clone().nth(1).is_none() {
-            return Ok(());
-        }
-        let mut text = Vec::with_capacity(self.prepared.query.len() + 2);
-        gateway_template::write_text(&self.prepared.query, &mut text);
-        let after_input = text.len() + b"}".len();
-        let most = self.settings.payload_bytes;
-        let mut left = most;
-        for part in actions {
-            text.clear();
-            self.write_input(&self.settings.actions[part.action].name, part, &mut text);
-            left = left
-                .checked_sub(text.len() + after_input)
-                .ok_or_else(|| payloads_too_large(most))?;
-        }
-        Ok(())
-    }
-
     async fn respond(&self, mut outcomes: Vec<Outcome>) -> Executed {
         // Cookies come first, because they go to the client even when a part has failed.
         let cookies = cookies(&mut outcomes);
@@ -487,13 +438,6 @@ struct Pieces<'a> {
     answers: &'a [Option<Answer<'a>>],
     /// What introspection says, by the position of its member.
     introspected: &'a [(usize, Vec<u8>)],
-}
-
-fn payloads_too_large(most: usize) -> GraphqlError {
-    let message = format!(
-        "the actions of this operation would be sent more than {most} bytes, as each of them gets the whole query; ask for fewer actions at a time, or move values from the query into variables"
-    );
-    GraphqlError::new(message, "validation-failed")
 }
 
 fn cookies(outcomes: &mut [Outcome]) -> Vec<HeaderValue> {

@@ -24,6 +24,7 @@ mod merged;
 mod names;
 mod outgoing;
 mod output;
+mod payload;
 mod rest;
 mod route;
 mod session;

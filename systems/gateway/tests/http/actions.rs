@@ -25,6 +25,14 @@ fn with_action(handler: &str, keys: &str) -> Gateway {
     Gateway::merged(&format!("{TYPES}{TRUSTED}actions:\n{action}\n"))
 }
 
+/// The line of the log with this in it, which is not as long as what a client has sent.
+fn short_line(gateway: &mut Gateway, part: &str) {
+    let line = gateway.wait_for(part);
+    let message = line["message"].as_str().unwrap();
+    assert!(message.len() < 3_000, "{} bytes", message.len());
+    assert!(message.contains('…'), "{message}");
+}
+
 fn answering(body: &'static str) -> impl Fn(&Seen) -> Answer + Send + Sync {
     move |_| stub::json(body)
 }
@@ -342,4 +350,21 @@ fn the_size_of_an_answer_is_limited_as_that_of_a_subgraph() {
     assert_eq!(start("10B").ask(query), expected);
     let refused = error(&start("9B").ask(query));
     assert_eq!(refused["message"], "http exception when calling webhook");
+}
+
+#[test]
+fn what_a_client_has_sent_is_shortened_in_the_log_where_it_is_part_of_an_error() {
+    let long = "x".repeat(100_000);
+    let keys = "request_transform: {version: 2, template_engine: Kriti, url: 'http://[{{$body.input.id}}'}";
+    let mut gateway = with_action("http://127.0.0.1:9", keys);
+    error(&gateway.ask(&format!(r#"{{ product(id: "{long}") {{ id }} }}"#)));
+    short_line(&mut gateway, "is not a URL");
+
+    let script = r#"fn supergraph_service(service) { service.map_request(|request| throw request.body.query); }"#;
+    let config = Stub::planets().config("rhai: {scripts: rhai}");
+    let mut gateway = Setup::new(&config).file("rhai/main.rhai", script).start();
+    let query = format!("{{ locations {{ name }} }} # {long}");
+    let answer = gateway.send(&post(&json!({ "query": query }).to_string()));
+    assert_eq!(answer.status, 500);
+    short_line(&mut gateway, "rhai at");
 }

@@ -1,5 +1,6 @@
 //! What a script that throws makes of a response.
 
+use gateway_telemetry::{TEXT_CHARS_MAX, shortened};
 use http::StatusCode;
 use rhai::{Dynamic, EvalAltResult, Map};
 
@@ -12,13 +13,14 @@ use crate::failure::{self, json_response};
 /// The response that an error of a callback stands for; `script` is where the callback is from.
 pub(super) fn response(error: &EvalAltResult, kind: Kind, script: &str) -> Response {
     if let Some(key) = bounds::exceeded(error) {
-        let kind = kind.as_str();
+        let (kind, error) = (kind.as_str(), error.to_string());
+        let error = shortened(&error, TEXT_CHARS_MAX);
         log::error!("rhai at {kind}: `{script}` was ended at `rhai.limits.{key}`: {error}");
         return failure::internal();
     }
     let text = || format!("rhai execution error: '{error}'");
     let Some(map) = thrown_map(error) else {
-        log::error!("rhai at {}: {error}", kind.as_str());
+        tell(error, kind);
         return with_message(StatusCode::INTERNAL_SERVER_ERROR, &text());
     };
     let status = map
@@ -28,18 +30,25 @@ pub(super) fn response(error: &EvalAltResult, kind: Kind, script: &str) -> Respo
         .and_then(|status| StatusCode::from_u16(status).ok());
     // A status that HTTP does not know is a mistake of the script, like any other error.
     let Some(status) = status else {
-        log::error!("rhai at {}: {error}", kind.as_str());
+        tell(error, kind);
         return with_message(StatusCode::INTERNAL_SERVER_ERROR, &text());
     };
     // A thrown body is an intended response, so it is not logged as an error.
     if let Some(body) = map.get("body").filter(|body| body.is_map()) {
         return json_response(status, to_json(body));
     }
-    log::error!("rhai at {}: {error}", kind.as_str());
+    tell(error, kind);
     match map.get("message") {
         Some(message) => with_message(status, &message.to_string()),
         None => with_message(status, &text()),
     }
+}
+
+/// Writes what was thrown to the log, which may be what a client has sent.
+fn tell(error: &EvalAltResult, kind: Kind) {
+    let error = error.to_string();
+    let error = shortened(&error, TEXT_CHARS_MAX);
+    log::error!("rhai at {}: {error}", kind.as_str());
 }
 
 fn with_message(status: StatusCode, message: &str) -> Response {
