@@ -5,6 +5,7 @@
 //! every answer is a comparison of a service with itself on the same machine. Each attack meets a
 //! process of its own that has few descriptors. Attackers come from another address of loopback.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +16,7 @@ use anyhow::{Context as _, bail};
 use clap::ValueEnum as _;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::chores::root;
 use crate::clock::{now, pause};
 use crate::process::{Holding, Process};
 use crate::{bench, page};
@@ -50,9 +52,13 @@ pub(crate) struct Args {
     /// Take the services from this folder instead of building them.
     #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
-    /// Write the tables into docs/attacks.md; those of other services stay.
+    /// Write the tables into docs/attacks.md, those of other services stay, and what all come to
+    /// into README.md.
     #[arg(long, conflicts_with = "attack")]
     write: bool,
+    /// Attack nothing; write what the tables in docs/attacks.md come to into README.md.
+    #[arg(long, conflicts_with_all = ["service", "attack", "write"])]
+    readme: bool,
 }
 
 /// Where the tables stand.
@@ -61,6 +67,9 @@ const DOCUMENT: &str = "docs/attacks.md";
 /// Where the document tells the rules.
 const RULES: &str = "rules";
 
+/// Where it is told in short, and under which title.
+const SUMMARY: (&str, &str) = ("README.md", "attacks");
+
 /// Descriptors that this program needs: more than the services have, for the sockets to them.
 const OWN_DESCRIPTORS: u64 = 4 * DESCRIPTORS;
 
@@ -68,6 +77,9 @@ const OWN_DESCRIPTORS: u64 = 4 * DESCRIPTORS;
 const RECOVERY: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    if args.readme {
+        return write_summary();
+    }
     raise_descriptors()?;
     let stop = stop_signal()?;
     let programs = programs(args.programs.as_deref())?;
@@ -95,6 +107,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         bench::say(&format!("\n{}\n\n{table}", service.word()));
         if args.write {
             page::write(DOCUMENT, &service.word(), &table)?;
+            write_summary()?;
         }
     }
     bench::say(&judge::rules());
@@ -102,6 +115,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         bail!("no table of {}", failed.join(", "));
     }
     Ok(())
+}
+
+fn write_summary() -> anyhow::Result<()> {
+    let document = fs::read_to_string(root().join(DOCUMENT)).context(DOCUMENT)?;
+    page::write(SUMMARY.0, SUMMARY.1, &table::summary(&document))
 }
 
 /// Becomes true at Ctrl-C. Everything that was started ends when its owner is dropped, so a signal
@@ -282,6 +300,16 @@ mod tests {
             .collect();
         let titles: Vec<&str> = words.iter().map(String::as_str).chain([RULES]).collect();
         page::assert_places(DOCUMENT, &titles);
+    }
+
+    #[test]
+    fn the_readme_says_what_the_tables_come_to() {
+        let read = |file: &str| fs::read_to_string(root().join(file)).unwrap();
+        let readme = read(SUMMARY.0);
+        let (_, told) = page::place(&readme, SUMMARY.1).unwrap();
+        let document = read(DOCUMENT);
+        let expected = table::summary(&document);
+        assert_eq!(told, expected.trim(), "run `cargo xtask attack --readme`");
     }
 
     #[test]

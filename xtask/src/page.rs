@@ -26,6 +26,13 @@ pub(crate) fn with_place(text: &str, title: &str) -> String {
     )
 }
 
+/// What stands before the table of that title, and the table, without the lines around it.
+pub(crate) fn place<'a>(text: &'a str, title: &str) -> Option<(&'a str, &'a str)> {
+    let (before, rest) = text.split_once(&format!("<!-- written by a chore: {title} -->"))?;
+    let (table, _) = rest.split_once(&format!("<!-- end of {title} -->"))?;
+    Some((before, table.trim()))
+}
+
 fn replaced(text: &str, title: &str, page: &str) -> anyhow::Result<String> {
     let begin = format!("<!-- written by a chore: {title} -->");
     let end = format!("<!-- end of {title} -->");

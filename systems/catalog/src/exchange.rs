@@ -42,12 +42,8 @@ pub(crate) struct Handler {
 impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
-    async fn answer(&self, request: Request<Incoming>) -> Reply {
-        self.answer_to(Client::THIS_MACHINE, request).await
-    }
-
     /// Answers one request, whatever it is.
-    async fn answer_to(&self, client: Client, request: Request<Incoming>) -> Reply {
+    async fn answer(&self, client: Client, request: Request<Incoming>) -> Reply {
         // First, so that a header counts whatever becomes of its request.
         self.metrics.headers(request.headers());
         if let Err(foreign) = self.hosts.check(request.headers(), request.uri()) {

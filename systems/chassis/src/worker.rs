@@ -32,17 +32,12 @@ pub trait Handler: 'static {
     /// The type of its answers' bodies.
     type Body: Body<Data: 'static, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin + 'static;
 
-    /// Answers a request. Errors are part of the answer.
-    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>>;
-
-    /// The same for a service that tells clients apart.
-    fn answer_to(
+    /// Answers a request of a client. Errors are part of the answer.
+    fn answer(
         &self,
-        _client: Client,
+        client: Client,
         request: Request<Incoming>,
-    ) -> impl Future<Output = Response<Self::Body>> {
-        self.answer(request)
-    }
+    ) -> impl Future<Output = Response<Self::Body>>;
 }
 
 /// What a worker serves.
@@ -214,7 +209,7 @@ async fn converse<D: Handler>(
         let handler = Rc::clone(&handler);
         async move {
             exchange.turn().await;
-            let response = handler.answer_to(client, request).await;
+            let response = handler.answer(client, request).await;
             Ok::<_, Infallible>(response.map(|body| exchange.answer(body)))
         }
     });

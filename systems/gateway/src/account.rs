@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use gateway_config::Config;
+use gateway_telemetry::{NAME_CHARS_MAX, TEXT_CHARS_MAX, shortened};
 use http::StatusCode;
 use http::request::Parts;
 use telemetry::log::REQUEST;
@@ -44,7 +45,11 @@ impl Account {
             start: clock::now(),
             peer,
             // Two copies per request, which a gateway without request log does not pay.
-            head: is_logged.then(|| (parts.method.to_string(), parts.uri.path().to_owned())),
+            head: is_logged.then(|| {
+                let method = shortened(parts.method.as_str(), NAME_CHARS_MAX);
+                let path = shortened(parts.uri.path(), TEXT_CHARS_MAX);
+                (method.into_owned(), path.into_owned())
+            }),
             summary: Summary::default(),
             status: None,
             logs_disconnect: config.supergraph.experimental_log_on_broken_pipe,

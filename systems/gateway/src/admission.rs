@@ -38,6 +38,20 @@ impl Admission {
         }
     }
 
+    /// Refuses a request that would get no permit now, before memory is spent on its body. It takes none:
+    /// a client that sends its body slowly must not hold a place.
+    pub(crate) fn look(&self, now: impl Fn() -> Instant) -> Result<(), Refusal> {
+        if let Some((limit, admitted)) = &self.concurrency
+            && admitted.load(Ordering::Relaxed) >= *limit
+        {
+            return Err(concurrency_limited());
+        }
+        match &self.rate {
+            Some(rate) if !rate.has_room(now()) => Err(rate_limited()),
+            _ => Ok(()),
+        }
+    }
+
     /// A permit, or the refusal.
     pub(crate) fn enter(&self, now: impl Fn() -> Instant) -> Result<Permit, Refusal> {
         let permit = match &self.concurrency {
@@ -49,10 +63,7 @@ impl Admission {
                 let before = admitted.fetch_add(1, Ordering::Relaxed);
                 let permit = Permit(Some(Arc::clone(admitted)));
                 if before >= *limit {
-                    return Err(refusal(
-                        "Your request has been concurrency limited",
-                        "REQUEST_CONCURRENCY_LIMITED",
-                    ));
+                    return Err(concurrency_limited());
                 }
                 permit
             }
@@ -60,13 +71,21 @@ impl Admission {
         // After the concurrency, so that a request refused there does not use up the interval. The
         // clock is read only when there is a rate.
         match &self.rate {
-            Some(rate) if !rate.admits(now()) => Err(refusal(
-                "Your request has been rate limited",
-                "REQUEST_RATE_LIMITED",
-            )),
+            Some(rate) if !rate.admits(now()) => Err(rate_limited()),
             _ => Ok(permit),
         }
     }
+}
+
+fn concurrency_limited() -> Refusal {
+    refusal(
+        "Your request has been concurrency limited",
+        "REQUEST_CONCURRENCY_LIMITED",
+    )
+}
+
+fn rate_limited() -> Refusal {
+    refusal("Your request has been rate limited", "REQUEST_RATE_LIMITED")
 }
 
 fn refusal(message: &str, code: &str) -> Refusal {
@@ -86,6 +105,14 @@ impl Rate {
             limit,
             window: Mutex::new(None),
         }
+    }
+
+    /// Whether one more would be admitted.
+    fn has_room(&self, now: Instant) -> bool {
+        let window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        window.is_none_or(|(start, count)| {
+            now.duration_since(start) >= self.limit.interval.0 || count < self.limit.capacity.get()
+        })
     }
 
     /// Whether one more is admitted. Only admitted requests are counted.
@@ -131,7 +158,11 @@ mod tests {
         let refused = admission.enter(clock::now).unwrap_err();
         assert_eq!(refused.status, 503);
         assert!(String::from_utf8_lossy(&refused.body).contains("REQUEST_CONCURRENCY_LIMITED"));
+        assert!(admission.look(clock::now).is_err());
         drop(first);
+        for _ in 0..2 {
+            assert!(admission.look(clock::now).is_ok());
+        }
         assert!(admission.enter(clock::now).is_ok());
     }
 
@@ -144,7 +175,13 @@ mod tests {
         let start = clock::now();
         let admitted: Vec<bool> = [0, 10, 20, 999, 1000]
             .iter()
-            .map(|ms| rate.admits(start + Duration::from_millis(*ms)))
+            .map(|ms| {
+                let now = start + Duration::from_millis(*ms);
+                let has_room = rate.has_room(now);
+                let is_admitted = rate.admits(now);
+                assert_eq!(has_room, is_admitted);
+                is_admitted
+            })
             .collect();
         assert_eq!(admitted, [true, true, false, false, true]);
     }

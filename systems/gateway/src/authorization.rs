@@ -8,6 +8,7 @@ use gateway_extensions::{
     AUTHENTICATION_REQUIRED, Exchange, JWT_CLAIMS, REQUIRED_POLICIES, REQUIRED_SCOPES,
 };
 use gateway_federation::{Asked, Demand, Grants, Overrides, PathSegment};
+use gateway_telemetry::{NAME_CHARS_MAX, TEXT_CHARS_MAX, shortened};
 use http::StatusCode;
 use serde_json::{Map, Value};
 
@@ -133,6 +134,9 @@ pub(crate) fn log(serving: &Serving, operation: &Operation) {
     let paths: Vec<String> = paths.collect();
     let name = operation.operation_name().unwrap_or("(without a name)");
     let count = errors.len();
+    // The keys are the client's choice, as the name is.
     let paths = paths.join(" ");
+    let paths = shortened(&paths, TEXT_CHARS_MAX);
+    let name = shortened(name, NAME_CHARS_MAX);
     log::info!("unauthorized: {count} places of the operation {name}: {paths}");
 }

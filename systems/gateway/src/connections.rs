@@ -9,6 +9,7 @@ use hyper_util::rt::TokioTimer;
 use hyper_util::server::conn::auto;
 
 use crate::serving::Serving;
+use crate::subscription::{Limit, SubscriptionLimits};
 
 /// The part of the file descriptors that clients may have by default.
 const SHARE: f64 = 1.0 / 2.0;
@@ -40,12 +41,24 @@ pub(crate) fn upstream(config: &Config) -> ConnectionLimits {
     }
 }
 
-/// How many subscriptions there may be. Those at subgraphs are bounded by their connections.
-pub(crate) fn subscriptions(config: &Config) -> usize {
-    config.subscriptions().map_or(0, |subscription| {
-        let most = subscription.max_opened_subscriptions;
+/// What subscriptions of clients may have. Those at subgraphs are bounded by their connections.
+pub(crate) fn subscriptions(config: &Config) -> SubscriptionLimits {
+    let subscription = config.subscriptions();
+    let total = subscription.map_or(0, |it| {
+        let most = it.max_opened_subscriptions;
         most.map_or(usize::MAX, NonZeroUsize::get)
-    })
+    });
+    let per_address = subscription.and_then(|it| it.max_opened_subscriptions_per_address);
+    SubscriptionLimits {
+        places: Limit {
+            total,
+            per_address: per_address.map(NonZeroUsize::get),
+        },
+        request_bytes: Limit {
+            total: subscription.map_or(0, |it| it.requests_max_bytes.0.0),
+            per_address: None,
+        },
+    }
 }
 
 /// How long clients may let one of so many workers wait.

@@ -125,9 +125,7 @@ impl Rules {
     /// Marks the answer to a request.
     pub(crate) fn mark(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
         // Also for requests without an origin: a cache must not give their answer to a page.
-        if !headers.contains_key(header::VARY) {
-            headers.insert(header::VARY, HeaderValue::from_static("origin"));
-        }
+        vary_by_origin(headers);
         let Some((policy, origin)) = origin.and_then(|it| self.policy(it)) else {
             return;
         };
@@ -169,6 +167,25 @@ impl Policy {
             private_network: own.private_network_access.clone(),
         }
     }
+}
+
+/// Adds `origin` to what an answer depends on.
+fn vary_by_origin(headers: &mut HeaderMap) {
+    const ORIGIN: HeaderValue = HeaderValue::from_static("origin");
+    let said = headers.get_all(header::VARY).iter();
+    let said: Vec<&[u8]> = said.map(HeaderValue::as_bytes).collect();
+    let mut names = said.iter().flat_map(|it| it.split(|byte| *byte == b','));
+    let covers = |name: &[u8]| {
+        let name = name.trim_ascii();
+        name == b"*" || name.eq_ignore_ascii_case(b"origin")
+    };
+    if names.any(covers) {
+        return;
+    }
+    let all = [&said[..], &[ORIGIN.as_bytes()]].concat().join(&b", "[..]);
+    // The parts were values, so the whole is one.
+    let all = HeaderValue::from_bytes(&all).unwrap_or(ORIGIN);
+    headers.insert(header::VARY, all);
 }
 
 /// The words joined by commas, or `None` if there are no words.

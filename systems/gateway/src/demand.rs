@@ -43,7 +43,7 @@ struct Counts {
 #[derive(Debug, Default)]
 struct Histogram {
     buckets: [AtomicU64; BUCKETS.len() + 1],
-    /// In thousandths, which an atomic can add.
+    /// The bits of a float: a cost may be beyond all integers.
     sum: AtomicU64,
 }
 
@@ -160,13 +160,14 @@ impl Histogram {
     fn add(&self, cost: f64) {
         let bucket = BUCKETS.partition_point(|bound| *bound < cost);
         add(&self.buckets[bucket]);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a conversion of floats saturates, and costs are not negative"
-        )]
-        let thousandths = (cost * 1_000.0) as u64;
-        self.sum.fetch_add(thousandths, Ordering::Relaxed);
+        let add = |sum| {
+            let sum = f64::from_bits(sum) + cost;
+            Some(sum.min(f64::MAX).to_bits())
+        };
+        // It adds in any case. Relaxed as above.
+        let _ = self
+            .sum
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
     fn read(&self) -> Costs {
@@ -174,9 +175,25 @@ impl Histogram {
         for (to, from) in costs.buckets.iter_mut().zip(&self.buckets) {
             *to = from.load(Ordering::Relaxed);
         }
-        #[expect(clippy::cast_precision_loss, reason = "a sum to show")]
-        let sum = self.sum.load(Ordering::Relaxed) as f64 / 1_000.0;
-        costs.sum = sum;
+        costs.sum = f64::from_bits(self.sum.load(Ordering::Relaxed));
         costs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_of_costs_goes_no_lower_by_any_cost() {
+        let histogram = Histogram::default();
+        let mut before = 0.0;
+        for cost in [1.5, 1e15, 1e15, 1e30, f64::MAX, f64::MAX] {
+            histogram.add(cost);
+            let sum = histogram.read().sum;
+            assert!(sum >= before && sum >= cost && sum.is_finite(), "{sum}");
+            before = sum;
+        }
+        assert_eq!(histogram.read().buckets.iter().sum::<u64>(), 6);
     }
 }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use chassis::Work;
+use chassis::{Client, Work};
 use gateway_extensions::Request;
 use gateway_telemetry::Active;
 use graphql_http::Negotiated;
@@ -76,7 +76,7 @@ pub(crate) async fn respond(
             let place = Box::new_uninit();
             let work = Box::write(place, async move {
                 let (reply, mut summary) =
-                    within_time(serving, entrance, (parts, trace), body).await;
+                    within_time(serving, entrance, (parts, trace), (body, peer)).await;
                 // Until the end of the work, also when the client has left.
                 match &mut summary.rest {
                     Some(rest) => rest.hold_work(permit),
@@ -106,7 +106,9 @@ pub(crate) async fn respond(
         let body = Outgoing::parts(first, *rest, (account, status));
         return reply::response(reply).map(|_| body);
     }
-    compression::compress(accept_encoding.as_ref(), &mut reply);
+    let give_way = async || tokio::task::yield_now().await;
+    let places = worker.compressing();
+    compression::compress(accept_encoding.as_ref(), &mut reply, places, give_way).await;
     account.close(reply.status);
     reply::response(reply)
 }
@@ -139,7 +141,7 @@ async fn within_time(
     serving: Rc<Serving>,
     entrance: Entrance,
     (parts, trace): (Box<Parts>, Option<Active>),
-    body: Incoming,
+    (body, peer): (Incoming, Option<IpAddr>),
 ) -> (Reply, Summary) {
     let limit = serving.generation.config.traffic_shaping.router.timeout.0;
     let now = clock::now();
@@ -147,10 +149,11 @@ async fn within_time(
     let deadline = now.checked_add(limit).unwrap_or(now + FOR_EVER);
     let mut summary = Summary {
         parts_until: (entrance == Entrance::Graphql).then_some(deadline),
+        address: peer.and_then(|peer| Client::at(peer).counted_address()),
         ..Summary::default()
     };
     // The summary lives outside the limited work: a request that times out is logged with what was
-    // known of it. The limit covers the body too, so a slow sender cannot keep its permit.
+    // known of it. The limit covers the body too, so a slow sender cannot stay.
     let worked = {
         // Where it is: what is given to the limit itself moves there, some seven kilobytes.
         let work = pin!(work(&serving, entrance, (parts, trace, body), &mut summary));
@@ -174,15 +177,18 @@ async fn work(
     summary: &mut Summary,
 ) -> Reply {
     log::debug!("a request begins");
-    // Before the body is read, so that a refused request costs no memory. Held to the end of the
-    // work, also when the client has left.
-    let permit = match serving.generation.admission.enter(clock::now) {
-        Ok(permit) => permit,
-        Err(refusal) => return *refusal,
-    };
+    let admission = &serving.generation.admission;
+    if let Err(refusal) = admission.look(clock::now) {
+        return *refusal;
+    }
     let limit = serving.generation.config.limits.http_max_request_bytes;
     let body = match read_body(&parts.headers, body, limit).await {
         Ok(body) => body,
+        Err(refusal) => return *refusal,
+    };
+    // Held to the end of the work, also when the client has left.
+    let permit = match admission.enter(clock::now) {
+        Ok(permit) => permit,
         Err(refusal) => return *refusal,
     };
     let parts = *parts;

@@ -30,7 +30,7 @@ use crate::export::Exports;
 use crate::operation_list::{self, ManifestError, OperationList};
 use crate::path::PathRule;
 use crate::remotes::Remotes;
-use crate::subscription::SharedSources;
+use crate::subscription::{SharedSources, SubscriptionLimits};
 use crate::tls::{Tls, TlsError};
 
 /// Where a generation is read from.
@@ -113,8 +113,8 @@ pub(crate) struct Generation {
     /// Whether browsers get a page.
     pub(crate) page_is_offered: bool,
     pub(crate) subgraphs: Vec<SubgraphShaping>,
-    /// Most subscriptions at a time.
-    pub(crate) subscriptions_max: usize,
+    /// What subscriptions of clients may have.
+    pub(crate) subscriptions_most: SubscriptionLimits,
     /// Those at subgraphs that clients may join.
     pub(crate) subscribed: SharedSources,
     /// Tells whether another generation has another schema.
@@ -211,7 +211,7 @@ impl Generation {
             path: PathRule::new(&config.supergraph.path.0.0),
             page_is_offered: config.homepage.enabled || config.sandbox.enabled,
             subgraphs,
-            subscriptions_max: connections::subscriptions(config),
+            subscriptions_most: connections::subscriptions(config),
             subscribed: SharedSources::default(),
             schema_digest: Sha256::digest(&ground.sdl).into(),
             exports,

@@ -10,7 +10,7 @@ mod text;
 
 pub(crate) use gathered::{families, text};
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,8 +26,9 @@ const BUCKETS_US: [u64; 15] = [
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
     1_000_000, 2_500_000, 10_000_000,
 ];
-/// Most clients that are counted separately by name and version; further ones are counted together.
-/// A client may send any name, so without a bound it could fill the memory.
+/// Most clients that are counted separately by name and version, by all workers together; further
+/// ones are counted together. A client may send any name, so without a bound it could fill the memory,
+/// here and wherever the metrics are kept.
 const CLIENTS_MAX: usize = 500;
 
 /// Durations by bucket.
@@ -107,6 +108,8 @@ pub(crate) struct Shard {
     stages: [CallCounts; STAGES.len()],
     subgraphs: Mutex<BTreeMap<String, Arc<CallCounts>>>,
     clients: Mutex<HashMap<Client, u64>>,
+    /// The clients that any worker counts separately.
+    known_clients: Arc<Mutex<HashSet<Client>>>,
 }
 
 impl Default for Shard {
@@ -119,6 +122,7 @@ impl Default for Shard {
             stages: Default::default(),
             subgraphs: Mutex::default(),
             clients: Mutex::default(),
+            known_clients: Arc::default(),
         }
     }
 }
@@ -148,12 +152,27 @@ impl Shard {
     pub(crate) fn client(&self, name: Option<String>, version: Option<String>) {
         let client = (name.unwrap_or_default(), version.unwrap_or_default());
         let mut clients = lock(&self.clients);
-        if clients.len() >= CLIENTS_MAX && !clients.contains_key(&client) {
-            let others = ("(other)".to_owned(), String::new());
-            *clients.entry(others).or_default() += 1;
-        } else {
-            *clients.entry(client).or_default() += 1;
+        if let Some(count) = clients.get_mut(&client) {
+            *count += 1;
+            return;
         }
+        let client = if self.is_known(&client) {
+            client
+        } else {
+            ("(other)".to_owned(), String::new())
+        };
+        *clients.entry(client).or_default() += 1;
+    }
+
+    /// Whether a client is counted separately. Asked by each worker once for a client that is, and each
+    /// time for one of the others.
+    fn is_known(&self, client: &Client) -> bool {
+        let mut known = lock(&self.known_clients);
+        if known.len() >= CLIENTS_MAX {
+            return known.contains(client);
+        }
+        known.insert(client.clone());
+        true
     }
 
     /// Counts what the extensions of a worker report of their calls. `subgraphs` are the names in
@@ -203,6 +222,7 @@ impl Observer for Counting {
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     shards: Mutex<Vec<Arc<Shard>>>,
+    known_clients: Arc<Mutex<HashSet<Client>>>,
     planning: Arc<Planning>,
 }
 
@@ -228,7 +248,10 @@ impl Planning {
 impl Metrics {
     /// A shard for one more worker.
     pub(crate) fn shard(&self) -> Arc<Shard> {
-        let shard = Arc::new(Shard::default());
+        let shard = Arc::new(Shard {
+            known_clients: Arc::clone(&self.known_clients),
+            ..Shard::default()
+        });
         lock(&self.shards).push(Arc::clone(&shard));
         shard
     }

@@ -4,6 +4,7 @@
 //! them breaks with still passes the response stages of those around it. A service that is not
 //! configured is `None` and costs one comparison.
 
+use std::net::IpAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Instant;
@@ -17,7 +18,7 @@ use gateway_federation::{
     Asked, GraphqlError, OperationKind, Overrides, Refusal, UNAUTHORIZED, Variables,
 };
 use gateway_remote::{Asking, Session, SessionError};
-use gateway_telemetry::{Active, Kind};
+use gateway_telemetry::{Active, Kind, NAME_CHARS_MAX, shortened};
 use graphql_http::{Media, Negotiated};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
@@ -46,6 +47,8 @@ pub(crate) struct Summary {
     pub(crate) operation_name: Option<String>,
     /// The client's name and version, where it sent them.
     pub(crate) client: Option<Box<Client>>,
+    /// The address by which the client counts, where it does.
+    pub(crate) address: Option<IpAddr>,
     /// Errors of the execution.
     pub(crate) error_count: usize,
     /// Whether something is missing because of `limits`.
@@ -58,7 +61,7 @@ pub(crate) struct Summary {
     pub(crate) rest: Option<Box<Rest>>,
 }
 
-/// A client as it names itself.
+/// A client as it names itself, shortened for the log and the metrics.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) name: Option<String>,
@@ -92,6 +95,11 @@ pub(crate) async fn serve(
     summary: &mut Summary,
 ) -> Reply {
     let extensions = &serving.extensions;
+    if extensions.sees_headers()
+        && let Some(refusal) = unreadable(&request.headers)
+    {
+        return *refusal;
+    }
     let mut exchange = Exchange::new(Rc::new(match &extensions.router {
         // A copy: the stage may change the request while its scripts read the client's.
         Some(_) => copy_of_head(request),
@@ -131,6 +139,16 @@ pub(crate) async fn serve(
         summary.goes_on(&reply);
     }
     reply
+}
+
+/// The refusal of a request with a header that scripts and coprocessors cannot read: what they decide
+/// without having seen it must not reach a subgraph.
+fn unreadable(headers: &HeaderMap) -> Option<Refused> {
+    let is_text = |value: &HeaderValue| std::str::from_utf8(value.as_bytes()).is_ok();
+    let (name, _) = headers.iter().find(|(_, value)| !is_text(value))?;
+    let details = format!("the header `{name}` is not UTF-8");
+    let status = StatusCode::BAD_REQUEST;
+    Some(Box::new(reply::invalid_request(status, &details)))
 }
 
 /// Takes one GraphQL request through the stages behind the router, in a span of its own.
@@ -184,7 +202,7 @@ async fn stages(
         };
         // Before the execution, so that a request that fails or times out there has its name in
         // the log.
-        summary.operation_name.clone_from(&exchange.operation_name);
+        summary.operation_name = exchange.operation_name.as_deref().map(name_of);
 
         if let Some(service) = &extensions.execution {
             // Shares the bytes. Only a stage that changed them pays for a second plan.
@@ -289,7 +307,17 @@ fn client_of(serving: &Serving, exchange: &Exchange) -> Option<Box<Client>> {
     };
     let name = of(CLIENT_NAME, &names.client_name_header.0);
     let version = of(CLIENT_VERSION, &names.client_version_header.0);
-    (name.is_some() || version.is_some()).then(|| Box::new(Client { name, version }))
+    (name.is_some() || version.is_some()).then(|| {
+        Box::new(Client {
+            name: name.as_deref().map(name_of),
+            version: version.as_deref().map(name_of),
+        })
+    })
+}
+
+/// A name that a client has chosen, as the log and the metrics show it.
+fn name_of(text: &str) -> String {
+    shortened(text, NAME_CHARS_MAX).into_owned()
 }
 
 /// Takes a GraphQL request through a service; it may change headers and body.
@@ -567,6 +595,10 @@ async fn execute(
                 reply.headers.append(header::SET_COOKIE, cookie);
             }
             summary.error_count = usize::from(executed.has_errors);
+            summary.is_cut = executed.is_cut;
+            if summary.is_cut {
+                log::warn!("a request beyond the limits; its errors name them");
+            }
             reply
         }
         (Operation::Federated(_), Engine::Merged(_)) => {

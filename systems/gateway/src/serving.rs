@@ -10,7 +10,7 @@ use crate::generation::Generation;
 use crate::metrics::Shard;
 use crate::parts::Drain;
 use crate::planning::Planning;
-use crate::subscription::{Callbacks, Counts, Retirement};
+use crate::subscription::{Callbacks, Counts, Retirement, Turns};
 
 /// What a worker serves requests with until the next reload.
 pub(crate) struct Serving {
@@ -33,6 +33,8 @@ pub(crate) struct Lasting {
     pub(crate) subscriptions: Arc<Counts>,
     /// Those of them whose events come by callbacks.
     pub(crate) callbacks: Arc<Callbacks>,
+    /// In which this worker completes their events.
+    pub(crate) turns: Rc<Turns>,
 }
 
 impl Serving {

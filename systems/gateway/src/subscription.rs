@@ -9,15 +9,20 @@
 //! A subscription ends with what it was opened on: a reload ends it, as clients subscribe again and the
 //! old schema would live for as long as the slowest of them; so does a stop, at its beginning.
 
+mod asked;
 mod callback;
 mod feed;
 mod format;
 mod opened;
 mod queue;
 mod reception;
+mod reconnects;
+mod shares;
 mod sharing;
 mod socket;
+mod turns;
 
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -38,14 +43,18 @@ use crate::pipeline::Summary;
 use crate::reply::{self, Reply};
 use crate::serving::Serving;
 use crate::subgraphs;
+use asked::{Asked, headers_weight};
 use feed::{Answering, Feed};
-use reception::{Asked, receive};
-use sharing::{Key, Receiver};
+use opened::Opened;
+use reception::receive;
+use sharing::{Client, Key, Receiver};
 
 pub(crate) use callback::{Callbacks, answer as answer_callback, id_of as id_of_callback};
 pub(crate) use feed::Retirement;
 pub(crate) use opened::{Counts, Told};
+pub(crate) use shares::{Limit, SubscriptionLimits};
 pub(crate) use sharing::SharedSources;
+pub(crate) use turns::Turns;
 
 /// Where a stage writes what subgraphs get as the payload of `connection_init`.
 const CONNECTION_PARAMETERS: &str = "apollo.subscription.custom_connection_params";
@@ -76,21 +85,19 @@ pub(crate) async fn open(
         );
         return refused(StatusCode::NOT_ACCEPTABLE, media, error);
     };
-    let most = serving.generation.subscriptions_max;
-    let Some(opened) = serving.lasting.subscriptions.open(most) else {
-        let error = GraphqlError::new(
-            "can't open new subscription, limit reached",
-            "SUBSCRIPTION_MAX_LIMIT",
-        );
-        return refused(StatusCode::TOO_MANY_REQUESTS, media, error);
+    let limit = serving.generation.subscriptions_most.places;
+    let opened = serving.lasting.subscriptions.open(summary.address, limit);
+    let Some(mut opened) = opened else {
+        return too_many(media);
     };
     let answering = Answering::new(serving, exchange, plan);
     let source = {
         let (prepared, variables) = answering.plan();
+        let client = (summary.address, &mut opened);
         match prepared.subscription(variables) {
-            Some(request) => source(serving, exchange, config, &request).await,
+            Some(request) => source((serving, config), exchange, &request, client).await,
             // All that it selects is what the client may not see.
-            None => Err(SubgraphAnswer::default()),
+            None => Err(NoSource::Answer(SubgraphAnswer::default())),
         }
     };
     match source {
@@ -102,7 +109,8 @@ pub(crate) async fn open(
                 Rest::endless(feed.parts(), format::opener(format)),
             )
         }
-        Err(answer) => {
+        Err(NoSource::NoRoom) => too_many(media),
+        Err(NoSource::Answer(answer)) => {
             let answered = answering.answer(answer).await;
             summary.error_count = answered.error_count;
             let rest = Rest::endless(stream::empty(), format::whole(format));
@@ -144,13 +152,64 @@ fn refused(status: StatusCode, media: Media, error: GraphqlError) -> Reply {
     reply::errors(status, reply::content_type(media), &[error])
 }
 
+fn too_many(media: Media) -> Reply {
+    let error = GraphqlError::new(
+        "can't open new subscription, limit reached",
+        "SUBSCRIPTION_MAX_LIMIT",
+    );
+    refused(StatusCode::TOO_MANY_REQUESTS, media, error)
+}
+
+/// Why there are no events.
+enum NoSource {
+    /// What is answered in place of them.
+    Answer(SubgraphAnswer),
+    /// The requests of other subscriptions take all memory that there is for them.
+    NoRoom,
+}
+
 /// Subscribes at the subgraph, or says what is answered in place of all events.
 async fn source(
-    serving: &Rc<Serving>,
+    (serving, config): (&Rc<Serving>, &Subscription),
     exchange: &Exchange,
-    config: &Subscription,
     request: &SubgraphRequest<'_>,
-) -> Result<Receiver, SubgraphAnswer> {
+    (address, opened): (Option<IpAddr>, &mut Opened),
+) -> Result<Receiver, NoSource> {
+    let asked = asked((serving, config), exchange, request).await;
+    let (asked, may_be_again) = asked.map_err(NoSource::Answer)?;
+    let key = key(exchange, config, request, &asked);
+    // What is sent is a part of the key, too.
+    let copies = if key.is_some() { 2 } else { 1 };
+    let head = &exchange.client;
+    let came = headers_weight(&head.headers) + exchange.client_body.text().len();
+    let limit = serving.generation.subscriptions_most.request_bytes;
+    if !opened.keeps(came + copies * asked.weight(), (address, limit)) {
+        return Err(NoSource::NoRoom);
+    }
+    let asked = Arc::new(asked);
+    let client = Client {
+        address,
+        expiry: feed::expiry(exchange),
+        asked: may_be_again.then(|| Arc::clone(&asked)),
+    };
+    let counts = &serving.lasting.subscriptions;
+    let (receiver, begun) = sharing::join(&serving.generation, key, client, counts);
+    if let Some(receiving) = begun {
+        // A task of its own: others may go on with it when this client leaves.
+        tokio::task::spawn_local(receive(Rc::clone(serving), receiving, asked));
+    }
+    let accepted = receiver.opened().await;
+    let accepted = accepted.map(|()| receiver);
+    accepted.map_err(|event| NoSource::Answer(feed::answer_of(event)))
+}
+
+/// What the subgraph is to be asked for, and whether it may be asked once more; or what is answered in
+/// place of all events.
+async fn asked(
+    (serving, config): (&Serving, &Subscription),
+    exchange: &Exchange,
+    request: &SubgraphRequest<'_>,
+) -> Result<(Asked, bool), SubgraphAnswer> {
     let shaping = &serving.generation.subgraphs[request.subgraph];
     if let Some(rate) = &shaping.rate
         && !rate.admits(clock::now())
@@ -168,9 +227,12 @@ async fn source(
             "INVALID_SUBSCRIPTION_MODE",
         )));
     };
-    let path = match way {
-        EventSource::WebSocket(mode) => mode.path.as_ref().map(|path| path.0.0.as_str()),
-        EventSource::Callback(_) => None,
+    let (path, may_be_again) = match way {
+        EventSource::WebSocket(mode) => {
+            let path = mode.path.as_ref().map(|path| path.0.0.as_str());
+            (path, mode.max_reconnect_attempts > 0)
+        }
+        EventSource::Callback(_) => (None, false),
     };
     let asked = (path, request.body.clone());
     let extensions = &serving.extensions;
@@ -182,15 +244,7 @@ async fn source(
         request: sent,
         parameters: parameters.filter(Value::is_object),
     };
-    let key = key(exchange, config, request, &asked);
-    let counts = &serving.lasting.subscriptions;
-    let (receiver, begun) = sharing::join(&serving.generation, key, counts);
-    if let Some(receiving) = begun {
-        // A task of its own: others may go on with it when this client leaves.
-        tokio::task::spawn_local(receive(Rc::clone(serving), receiving, asked));
-    }
-    let opened = receiver.opened().await;
-    opened.map(|()| receiver).map_err(feed::answer_of)
+    Ok((asked, may_be_again))
 }
 
 /// What makes the subscription the same as others; nothing where each client has its own.

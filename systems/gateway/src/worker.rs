@@ -23,8 +23,10 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::LocalOptions;
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::compression;
 use crate::connections;
 use crate::front::{self, Entrance};
 use crate::generation::Generation;
@@ -75,6 +77,7 @@ pub(crate) struct Worker {
     shard: Arc<Shard>,
     common: Arc<Common>,
     drain: Rc<Drain>,
+    compressing: Semaphore,
 }
 
 /// Runs a worker on this thread until it is told to stop. `open` counts its connections.
@@ -109,12 +112,14 @@ pub(crate) fn run(
                 drain: Rc::clone(&drain),
                 subscriptions: Arc::clone(&common.subscriptions),
                 callbacks: Arc::clone(&common.callbacks),
+                turns: Rc::default(),
             },
         )),
         client,
         shard,
         common,
         drain,
+        compressing: Semaphore::new(compression::PLACES),
     });
     runtime.block_on(worker.run(orders, open));
     // Dropping the runtime drops the requests under way, and their drop must not spawn tasks on it.
@@ -143,6 +148,11 @@ impl Worker {
     /// Where this worker counts.
     pub(crate) fn shard(&self) -> &Shard {
         &self.shard
+    }
+
+    /// The places for large answers that are compressed.
+    pub(crate) fn compressing(&self) -> &Semaphore {
+        &self.compressing
     }
 
     /// The health that all workers share.

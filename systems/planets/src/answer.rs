@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use chassis::ConnectionTable;
+use chassis::{Client, ConnectionTable};
 use graphql_http::body;
 use graphql_http::{DecodeError, Head, Media, Refusal, Step};
 use http_body_util::Full;
@@ -65,7 +65,7 @@ impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
     /// Answers any request.
-    async fn answer(&self, request: Request<Incoming>) -> Reply {
+    async fn answer(&self, _client: Client, request: Request<Incoming>) -> Reply {
         match request.uri().path() {
             "/locations" => self.graphql(Name::Locations, request).await,
             "/reviews" => self.graphql(Name::Reviews, request).await,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_graphql::Variables;
 use bytes::Bytes;
-use chassis::{ConnectionTable, ForeignHost, Hosts};
+use chassis::{Client, ConnectionTable, ForeignHost, Hosts};
 use graphql_http::{DecodeError, DiscardedObject, Media, Negotiated, Refusal, body};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -47,7 +47,7 @@ impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
     /// Answers one request, whatever it is.
-    async fn answer(&self, request: Request<Incoming>) -> Reply {
+    async fn answer(&self, _client: Client, request: Request<Incoming>) -> Reply {
         // Before anything can be refused: the count is of all requests.
         self.metrics.request();
         let is_get = matches!(*request.method(), Method::GET | Method::HEAD);

@@ -50,6 +50,8 @@ pub(super) enum Attack {
     Introspection,
     /// 30 aliases over a fragment of 600 fields.
     PlanBomb,
+    /// Short queries for answers of 120,000 fields and up to millions.
+    LargeAnswer,
     /// Entities that link each other, eight levels deep.
     Entities,
     /// Numbers of 100,000 digits, in the text and in the variables.
@@ -60,6 +62,8 @@ pub(super) enum Attack {
     Operations,
     /// Operation names of 500 KB.
     OperationNames,
+    /// Aliases in lists and names of operations, of 90 KB and of 300 KB, which differ.
+    LongNames,
     /// 1,000 operations in one request.
     Batch,
 }
@@ -70,6 +74,11 @@ impl Attack {
         use clap::ValueEnum as _;
         self.to_possible_value()
             .map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// Whether these are well-behaved clients, whom attacks are held against.
+    pub(super) fn is_honest(self) -> bool {
+        matches!(self, Attack::Load | Attack::Crowd)
     }
 
     /// Whether it makes sense without GraphQL.
@@ -246,6 +255,19 @@ fn joined(workers: Vec<thread::ScopedJoinHandle<'_, Seen>>) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn honest_clients_come_first_since_attacks_are_held_against_them() {
+        use clap::ValueEnum as _;
+        let all = Attack::value_variants();
+        assert!(all.is_sorted_by_key(|attack| !attack.is_honest()));
+        let honest: Vec<String> = all
+            .iter()
+            .filter(|it| it.is_honest())
+            .map(|it| it.word())
+            .collect();
+        assert_eq!(honest, ["load", "crowd"]);
+    }
 
     #[test]
     fn what_was_seen_is_said_in_order_and_added_up() {

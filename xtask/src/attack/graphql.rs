@@ -11,7 +11,9 @@ use super::attacks::{Attack, Victim};
 pub(super) struct Dialect {
     /// A field of the root with its arguments.
     pub(super) root: &'static str,
-    /// The type of what it gives.
+    /// The longest list that a field of the root gives of the same type.
+    pub(super) longest: &'static str,
+    /// The type of what they give.
     pub(super) kind: &'static str,
     /// A field of that type.
     pub(super) leaf: &'static str,
@@ -41,16 +43,56 @@ impl Dialect {
         query(&format!("{{{fields}}}"))
     }
 
-    fn plan_bomb(&self) -> String {
+    /// So many aliases of a field of the root over a fragment of so many fields.
+    fn multiplied(&self, root: &str, (roots, fields): (usize, usize)) -> String {
+        let (kind, leaf) = (self.kind, self.leaf);
+        let roots: String = (0..roots)
+            .map(|it| format!("a{it}:{root}{{...F}}"))
+            .collect();
+        let fields: String = (0..fields).map(|it| format!("b{it}:{leaf} ")).collect();
+        query(&format!("{{{roots}}}fragment F on {kind}{{{fields}}}"))
+    }
+
+    /// A long name that differs from all others, where it is repeated most and where it is alone.
+    fn long_name(&self, number: usize) -> String {
+        let (root, longest, leaf) = (self.root, self.longest, self.leaf);
+        let length = [90_000, 300_000][number / 3 % 2];
+        let name = format!("n{number}{}", "x".repeat(length));
+        match number % 3 {
+            0 => query(&format!("{{{longest}{{{name}:{leaf}}}}}")),
+            1 => query(&format!("{{{root}{{{name}:{leaf}}}}}")),
+            _ => query(&format!("query {name}{{{root}{{{leaf}}}}}")),
+        }
+    }
+
+    /// What an ordinary client asks by this number: one of [`KNOWN`] operations, every second of them
+    /// with variables, and each [`NEW`]th time one that was never asked before.
+    pub(super) fn ordinary(&self, number: usize) -> String {
         let (root, leaf) = (self.root, self.leaf);
-        let roots: String = (0..30).map(|it| format!("a{it}:{root}{{...F}}")).collect();
-        let fields: String = (0..600).map(|it| format!("b{it}:{leaf} ")).collect();
-        query(&format!(
-            "{{{roots}}}fragment F on {}{{{fields}}}",
-            self.kind
-        ))
+        let plain = |name: &str| format!("query {name}{{{name}:{root}{{{leaf}}}}}");
+        if number.is_multiple_of(NEW) {
+            return query(&plain(&format!("new{number}")));
+        }
+        let name = format!("known{}", number % KNOWN);
+        if (number % KNOWN).is_multiple_of(2) {
+            return query(&plain(&name));
+        }
+        let (operation, variables) = self.with_variables;
+        let operation = json!(operation.replacen("query", &format!("query {name}"), 1));
+        format!(r#"{{"query":{operation},"variables":{{{variables}}}}}"#)
     }
 }
+
+/// Operations that ordinary clients ask again and again. Has no divisor in common with [`NEW`], so that
+/// all have their turn.
+pub(super) const KNOWN: usize = 25;
+
+/// Of so many ordinary requests one is new.
+pub(super) const NEW: usize = 8;
+
+/// Aliases of a list and fields of each object in it. The first are 120,000 fields where the list has
+/// 10,000 objects; each is what some service permits, or just beyond.
+const LARGE: [(usize, usize); 5] = [(1, 12), (4, 120), (10, 19), (20, 180), (100, 38)];
 
 fn query(text: &str) -> String {
     json!({ "query": text }).to_string()
@@ -96,7 +138,11 @@ pub(super) fn bodies<'a>(attack: Attack, victim: &Victim<'a>) -> Bodies<'a> {
                 "{{__schema{{types{{{open}name{close}}}}}}}"
             )))
         }
-        Attack::PlanBomb => same(dialect.plan_bomb()),
+        Attack::PlanBomb => same(dialect.multiplied(root, (30, 600))),
+        Attack::LargeAnswer => {
+            let large = |shape: &_| dialect.multiplied(dialect.longest, *shape);
+            Kind::Some(LARGE.iter().map(large).collect())
+        }
         Attack::Entities => same(query(&linked(8))),
         Attack::BigNumbers => Kind::Some(big_numbers(dialect)),
         Attack::DuplicateKeys => Kind::Some(duplicate_keys(dialect)),
@@ -108,6 +154,7 @@ pub(super) fn bodies<'a>(attack: Attack, victim: &Victim<'a>) -> Bodies<'a> {
             let name = format!("n{number}{}", "x".repeat(500_000));
             json!({"query": format!("{{{root}{{{leaf}}}}}"), "operationName": name}).to_string()
         })),
+        Attack::LongNames => Kind::Distinct(Box::new(move |number| dialect.long_name(number))),
         Attack::Batch => same(format!("[{}]", vec![victim.body; 1_000].join(","))),
         _ => Kind::Same(victim.body.into()),
     })
@@ -147,6 +194,8 @@ fn duplicate_keys(dialect: &Dialect) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -154,22 +203,27 @@ mod tests {
         assert_eq!(linked(3), "{a{bs{as{bs{id}}}}}");
     }
 
-    #[test]
-    fn bodies_are_new_where_that_is_the_attack() {
-        let dialect = Dialect {
-            root: "test",
-            kind: "Test",
-            leaf: "id",
-            with_variables: ("query($n:Int){test{id}}", r#""n":1"#),
-            is_federated: false,
-        };
+    const DIALECT: Dialect = Dialect {
+        root: "test",
+        longest: "tests",
+        kind: "Test",
+        leaf: "id",
+        with_variables: ("query($n:Int){test{id}}", r#""n":1"#),
+        is_federated: false,
+    };
+
+    fn of(attack: Attack, number: usize) -> String {
         let victim = Victim {
             address: ([127, 0, 0, 1], 1).into(),
             path: "/",
             body: "{}",
-            dialect: Some(&dialect),
+            dialect: Some(&DIALECT),
         };
-        let of = |attack, number| bodies(attack, &victim).body(number).into_owned();
+        bodies(attack, &victim).body(number).into_owned()
+    }
+
+    #[test]
+    fn bodies_are_new_where_that_is_the_attack() {
         assert_eq!(of(Attack::Load, 7), "{}");
         assert_eq!(
             of(Attack::Operations, 7),
@@ -178,5 +232,63 @@ mod tests {
         assert_ne!(of(Attack::OperationNames, 1), of(Attack::OperationNames, 2));
         assert_eq!(of(Attack::Aliases, 1), of(Attack::Aliases, 2));
         assert_eq!(of(Attack::Batch, 0).matches("{}").count(), 1_000);
+    }
+
+    #[test]
+    fn large_answers_are_asked_for_by_short_queries() {
+        let shortest = of(Attack::LargeAnswer, 0);
+        assert!(
+            shortest.contains("{a0:tests{...F}}fragment F on Test{b0:id "),
+            "{shortest}"
+        );
+        for (number, (roots, fields)) in LARGE.into_iter().enumerate() {
+            let body = of(Attack::LargeAnswer, number);
+            assert_eq!(
+                (body.matches(":tests").count(), body.matches(":id ").count()),
+                (roots, fields)
+            );
+            assert!(body.len() < 4_000, "{}", body.len());
+        }
+    }
+
+    #[test]
+    fn long_names_are_new_and_stand_where_a_service_may_repeat_them() {
+        let bodies: Vec<String> = (0..6).map(|it| of(Attack::LongNames, it)).collect();
+        for (body, (begin, length)) in bodies.iter().zip([
+            (r#"{"query":"{tests{n0x"#, 90_000),
+            (r#"{"query":"{test{n1x"#, 90_000),
+            (r#"{"query":"query n2x"#, 90_000),
+            (r#"{"query":"{tests{n3x"#, 300_000),
+            (r#"{"query":"{test{n4x"#, 300_000),
+            (r#"{"query":"query n5x"#, 300_000),
+        ]) {
+            assert!(body.starts_with(begin), "{begin}");
+            assert!(
+                (length..length + 100).contains(&body.len()),
+                "{begin}: {}",
+                body.len()
+            );
+        }
+    }
+
+    #[test]
+    fn ordinary_clients_ask_known_operations_and_a_stream_of_new_ones() {
+        let count = NEW * KNOWN * 4;
+        let asked: Vec<String> = (0..count).map(|it| DIALECT.ordinary(it)).collect();
+        let (new, known): (Vec<_>, Vec<_>) = asked.iter().partition(|it| it.contains("query new"));
+        assert_eq!(new.len(), count / NEW);
+        assert_eq!(new.iter().collect::<HashSet<_>>().len(), new.len());
+        let distinct: HashSet<_> = known.iter().collect();
+        assert_eq!(distinct.len(), KNOWN);
+        let with_variables = distinct.iter().filter(|it| it.contains("variables"));
+        assert_eq!(with_variables.count(), KNOWN / 2);
+        assert_eq!(
+            DIALECT.ordinary(1),
+            r#"{"query":"query known1($n:Int){test{id}}","variables":{"n":1}}"#
+        );
+        assert_eq!(
+            DIALECT.ordinary(2),
+            r#"{"query":"query known2{known2:test{id}}"}"#
+        );
     }
 }

@@ -44,6 +44,10 @@ pub(super) enum Service {
     ApolloRouter,
 }
 
+/// The field of the rate limiter, which gives no list.
+const RATELIMIT: &str =
+    "ratelimit(ratelimitInput:{eventName:LOGIN_FAILED,ip:\"10.0.0.1\",email:\"a@example.com\"})";
+
 impl Service {
     /// As it is written after `--service`, which is the program's name for those of ours.
     pub(super) fn word(self) -> String {
@@ -100,6 +104,7 @@ impl Service {
     pub(super) fn dialect(self) -> Option<Dialect> {
         let planets = Dialect {
             root: "locations",
+            longest: "locations",
             kind: "Location",
             leaf: "name",
             with_variables: (
@@ -117,6 +122,7 @@ impl Service {
             Service::GraphqlServerJuniperNtex | Service::GraphqlServerAsyncGraphqlActixWeb => {
                 Dialect {
                     root: "items",
+                    longest: "items(count:10000)",
                     kind: "Item",
                     leaf: "name",
                     with_variables: ("query($id:ID!){item(id:$id){name}}", r#""id":"1""#),
@@ -125,13 +131,15 @@ impl Service {
             }
             Service::Catalog => Dialect {
                 root: "product(limit:50)",
+                longest: "product(limit:1000)",
                 kind: "product",
                 leaf: "name",
                 with_variables: ("query($n:Int){product(limit:$n){name}}", r#""n":1"#),
                 ..planets
             },
             Service::Ratelimiter => Dialect {
-                root: "ratelimit(ratelimitInput:{eventName:LOGIN_FAILED,ip:\"10.0.0.1\",email:\"a@example.com\"})",
+                root: RATELIMIT,
+                longest: RATELIMIT,
                 kind: "RatelimitResponse",
                 leaf: "isRateLimited",
                 with_variables: (

@@ -1,9 +1,14 @@
-//! The table of one service.
+//! The table of one service, and what all tables come to.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use clap::ValueEnum as _;
+
+use super::attacks::Attack;
 use super::judge::{MIB, Row, Service};
+use super::services;
+use crate::page;
 use crate::process::Holding;
 
 /// The heading and a line for each attack.
@@ -70,9 +75,111 @@ fn word(is_so: bool) -> &'static str {
     if is_so { "yes" } else { "**no**" }
 }
 
+/// A line for each service that has a table in this document.
+pub(super) fn summary(document: &str) -> String {
+    let mut out =
+        "| | attacks | others served in | recovered from | slowest p99 of others | most memory |\n\
+                   |---|--:|--:|--:|---|--:|\n"
+            .to_owned();
+    for service in services::Service::value_variants() {
+        let Some((before, table)) = page::place(document, &service.word()) else {
+            continue;
+        };
+        let heading = before.rsplit("\n## ").next().unwrap_or_default();
+        let name = heading.lines().next().unwrap_or_default();
+        if let Some(line) = summary_of(table) {
+            let _ = writeln!(out, "| {name} | {line} |");
+        }
+    }
+    out
+}
+
+/// The cells behind the name of a service; none when its table has no attacks.
+fn summary_of(table: &str) -> Option<String> {
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
+        .filter(|cells: &Vec<&str>| cells.len() == COLUMNS && is_hostile(cells[0]))
+        .collect();
+    let slowest = rows
+        .iter()
+        .max_by(|a, b| told(a[2]).total_cmp(&told(b[2])))?;
+    let held = rows.iter().flat_map(|cells| cells[4].split(", "));
+    let memory = held.filter_map(number).fold(0.0, f64::max);
+    let yes = |column: usize| rows.iter().filter(|cells| cells[column] == "yes").count();
+    Some(format!(
+        "{} | {} | {} | {}, before it {} (`{}`) | {memory} MiB",
+        rows.len(),
+        yes(3),
+        yes(6),
+        slowest[2],
+        slowest[1],
+        slowest[0]
+    ))
+}
+
+/// Columns of a table.
+const COLUMNS: usize = 8;
+
+/// Whether a row is of an attack, and neither a heading nor of honest clients.
+fn is_hostile(word: &str) -> bool {
+    Attack::from_str(word, false).is_ok_and(|attack| !attack.is_honest())
+}
+
+/// A latency; beyond all others where too few were answered to tell one.
+fn told(cell: &str) -> f64 {
+    number(cell).unwrap_or(f64::INFINITY)
+}
+
+/// The number that a cell begins with.
+fn number(cell: &str) -> Option<f64> {
+    cell.split(' ').next()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_summary_counts_attacks_and_leaves_honest_clients_out() {
+        let row = |attack: &str, beside: &str, served: &str, most: u32| {
+            format!(
+                "| {attack} | 1.0 ms | {beside} | {served} | 7, {most}, 8 MiB | 22, 26, 22 | yes | 200: 1 |\n"
+            )
+        };
+        let heading = table(&[]);
+        let table = |rows: &[String]| {
+            let rows = rows.concat();
+            format!(
+                "# Attacks\n\n## The gateway\n\nWords.\n\n<!-- written by a chore: gateway -->\n\n\
+                 {heading}{rows}\n<!-- end of gateway -->\n\n## Another\n\n\
+                 <!-- written by a chore: apollo-router -->\n\nNot run yet.\n\n<!-- end of apollo-router -->\n"
+            )
+        };
+        let lines = |rows: &[String]| {
+            let text = summary(&table(rows));
+            let lines = text.lines().skip(2).map(str::to_owned);
+            lines.collect::<Vec<_>>()
+        };
+        let slow = row("silent", "12 ms", "yes", 20);
+        let honest = row("crowd", "107 ms", "yes", 500);
+        assert_eq!(
+            lines(&[
+                honest.clone(),
+                row("depth", "9.5 ms", "yes", 30),
+                slow.clone()
+            ]),
+            ["| The gateway | 2 | 2 | 2 | 12 ms, before it 1.0 ms (`silent`) | 30 MiB |"]
+        );
+        let worst = row("entities", "none, 98 of 100 failed", "**no**", 4847);
+        assert_eq!(
+            lines(&[slow, worst]),
+            [
+                "| The gateway | 2 | 1 | 2 | none, 98 of 100 failed, before it 1.0 ms (`entities`) | 4847 MiB |"
+            ]
+        );
+        assert_eq!(lines(&[honest]), Vec::<String>::new());
+    }
 
     #[test]
     fn a_row_says_all_that_it_is_judged_by() {

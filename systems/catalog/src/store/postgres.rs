@@ -92,7 +92,7 @@ impl Postgres {
         Ok(Self {
             pool,
             turns: Turns::new(connections, move |asker| match asker {
-                Asker::Client(client) if *client != chassis::Client::THIS_MACHINE => share,
+                Asker::Client(client) if client.is_counted() => share,
                 Asker::Client(_) | Asker::Service => connections,
             }),
             share,

@@ -11,6 +11,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response};
 use socket2::{Domain, Socket, Type};
 
+use crate::client::Client;
 use crate::clock;
 use crate::connection_table::{Cause, ConnectionTable};
 use crate::limits::{Limits, Most, Timeouts};
@@ -34,7 +35,7 @@ struct Sample {
 impl Handler for Sample {
     type Body = Full<Bytes>;
 
-    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn answer(&self, _: Client, request: Request<Incoming>) -> Response<Full<Bytes>> {
         self.seen.fetch_add(1, Ordering::Relaxed);
         Response::new(Full::from(match request.uri().path() {
             "/big" => vec![b'.'; BIG],

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use gateway_audit::{Answer, Case, Corpus, FieldError, Inventor, World};
+use gateway_audit::{Answer, Case, Corpus, FieldError, Inventor, Sample, World};
 use gateway_federation::{
     Asked, Demand, Effort, ErrorPolicies, ErrorPolicy, Fetch, OperationOptions, Operations,
     Overrides, Prepared, Refusal, Stop, SubgraphAnswer, SubgraphRequest, Supergraph,
@@ -31,9 +31,6 @@ const SPARED: [(&str, &str); 1] = [(
 
 /// Made up queries that may be refused because the planner finds no way, in one of so many.
 const REFUSED_ONE_IN: usize = 25;
-
-/// How many are made up for a person who looks into one corpus.
-const INVENTED_FOR_ONE: usize = 3000;
 
 /// The subgraphs of a corpus behind the seam where sockets would be.
 struct Servers<'a> {
@@ -268,22 +265,16 @@ fn path(error: &Value) -> String {
 
 fn corpora() -> Vec<Corpus> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    let mut corpora = Corpus::read_all(&folder).unwrap_or_else(|error| panic!("{error}"));
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a person who looks into one corpus names it"
-    )]
-    if let Ok(only) = std::env::var("CORPUS") {
-        corpora.retain(|corpus| corpus.name == only);
-    }
-    corpora
+    Corpus::read_all(&folder).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
 fn every_case_is_answered_as_one_server_would_answer() {
     let mut wrong = String::new();
     let (mut count, mut failed) = (0, 0);
-    for corpus in corpora() {
+    let mut corpora = corpora();
+    let _ = Sample::of(&mut corpora, 1, INVENTED);
+    for corpus in corpora {
         let [closed, open] = [false, true].map(|it| gateway(&corpus, it));
         for case in &corpus.cases {
             let gateway = if is_introspection(case) {
@@ -313,20 +304,16 @@ fn every_invented_query_is_answered_as_one_server_would_answer() {
     let mut wrong = String::new();
     let (mut count, mut failed, mut refused) = (0, 0, 0);
     let mut corpora = corpora();
-    if corpora.len() > 1 {
+    let sample = Sample::of(&mut corpora, 1, INVENTED);
+    if !sample.is_of_one {
         corpora.retain(|corpus| SPARED.iter().all(|(name, _)| corpus.name != *name));
     }
-    let wanted = if corpora.len() == 1 {
-        INVENTED_FOR_ONE
-    } else {
-        INVENTED
-    };
     for corpus in corpora {
         let gateway = gateway(&corpus, false);
         let world = corpus.world().unwrap();
-        let mut inventor = Inventor::new(corpus.api(), &world, 1);
+        let mut inventor = Inventor::new(corpus.api(), &world, sample.seed);
         let mut failures = Vec::new();
-        for _ in 0..wanted {
+        for _ in 0..sample.queries {
             let case = inventor.query();
             let expected = corpus.expected(&corpus.world().unwrap(), &case);
             let outcome = ask(&gateway, &corpus, &case);

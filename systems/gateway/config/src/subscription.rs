@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::Config;
 use crate::agreement::Report;
-use crate::written::{Endpoint, Form, Listen, PlainPath, Written};
+use crate::written::{ByteSize, Endpoint, Form, Listen, PlainPath, Written};
 
 /// Subscriptions: clients get their events by multipart or server-sent events, subgraphs send them by
 /// WebSocket or by HTTP callbacks.
@@ -24,8 +24,17 @@ pub struct Subscription {
     pub mode: SubscriptionMode,
     /// Most subscriptions of clients at a time, 10000 when left out; `null` for any. More are answered
     /// with 429. The original has no limit when it is left out. WebSockets to subgraphs are bounded by
-    /// `limits.max_upstream_connections`.
+    /// `limits.max_upstream_connections`, of which one address has as many as are left for others.
     pub max_opened_subscriptions: Option<NonZeroUsize>,
+    /// Most subscriptions of the clients of one address at a time, for IPv6 of one network of 64 bits;
+    /// this machine's own are not counted. As many as are left for others when left out: half of
+    /// `max_opened_subscriptions` for one alone. More are answered with 429. Behind a proxy all clients
+    /// are one address. Not known to the original.
+    pub max_opened_subscriptions_per_address: Option<NonZeroUsize>,
+    /// Bytes of the requests of open subscriptions, which are kept as they came and as they were sent;
+    /// one address may have as many as are left for others. Those beyond are answered with 429. Not known
+    /// to the original.
+    pub requests_max_bytes: Written<ByteSize>,
     /// Which subscriptions are the same at a subgraph, so that one there is for all clients.
     pub deduplication: Deduplication,
     /// Most events that wait for a client; the oldest gives way to a new one.
@@ -41,6 +50,8 @@ impl Default for Subscription {
             mode: SubscriptionMode::default(),
             deduplication: Deduplication::default(),
             max_opened_subscriptions: NonZeroUsize::new(10_000),
+            max_opened_subscriptions_per_address: None,
+            requests_max_bytes: Written(ByteSize(64 << 20)),
             queue_capacity: NonZeroUsize::new(128).expect("128 is not zero"),
             max_lifetime: None,
         }

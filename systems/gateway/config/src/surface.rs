@@ -106,6 +106,7 @@ pub struct Limits {
     pub parser_max_recursion: usize,
     /// Most selections of an operation, fragments resolved; bounds what planning costs. Not known to
     /// the original, and `warn_only` does not lift it.
+    /// Each 64 bytes of a name count as one more.
     pub max_selections: u32,
     /// Most levels of fields, fragments resolved; `null` for any.
     pub max_depth: Option<usize>,
@@ -150,8 +151,8 @@ pub struct Limits {
     /// Bytes of answers that are kept for clients that do not take them. Beyond it the connections
     /// that hold most are closed.
     pub max_unsent_response_bytes: Written<ByteSize>,
-    /// Largest `data` of a response over a supergraph, and largest list of entities in one request
-    /// to a subgraph; beyond it the response is an error. As much as one subgraph may answer when
+    /// Largest `data` of a response over a supergraph, largest answer to introspection, and largest list
+    /// of entities in one request to a subgraph; beyond it the response is an error. As much as one subgraph may answer when
     /// left out, 64 MiB. Not known to the original.
     pub response_max_bytes: Written<ByteSize>,
     /// Most memory for the answers of all subgraphs to one request: their text and 40 bytes for
@@ -164,6 +165,10 @@ pub struct Limits {
     /// Largest answer of a remote schema to the introspection query; a larger one is not read, and
     /// its fields are missing. At most 64 MiB, 32 MiB when left out.
     pub remote_schema_max_bytes: Written<ByteSize>,
+    /// What the handlers of all actions of one operation may be sent together: each gets the whole
+    /// query. An operation with several actions beyond it is refused, one with a single action never.
+    /// 16 MiB when left out. Not known to the original.
+    pub action_payloads_max_bytes: Written<ByteSize>,
     /// How much subgraphs may answer.
     pub subgraph: SubgraphSizes,
     /// Most types of one remote schema; the fields of one with more are missing.
@@ -197,6 +202,7 @@ impl Default for Limits {
             subgraph_answers_max_bytes: Written(ByteSize(256 << 20)),
             entities_max_per_request: NonZeroUsize::new(10_000).expect("10,000 is not zero"),
             remote_schema_max_bytes: Written(ByteSize(32 << 20)),
+            action_payloads_max_bytes: Written(ByteSize(16 << 20)),
             subgraph: SubgraphSizes::default(),
             remote_schema_max_types: NonZeroUsize::new(20_000).expect("20,000 is not zero"),
         }
@@ -217,8 +223,8 @@ pub struct SubgraphSizes {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResponseSize {
-    /// Largest body, before it is decompressed. A larger one is not read further and counts as
-    /// failed. At most 64 MiB, which it is when left out.
+    /// Largest body, as it is received and as what it is decompressed to. A larger one is not read
+    /// or decompressed further and counts as failed. At most 64 MiB, which it is when left out.
     pub http_max_response_size: Option<Written<ByteSize>>,
 }
 

@@ -33,10 +33,15 @@ use shelf::{Shelf, Stamps};
 /// subgraph.
 const TYPES_MAX: usize = 10_000;
 
+/// An answer takes one of so many parts of the memory at most, so that none pushes all others out.
+const SHARES: usize = 16;
+
 /// Answers of subgraphs that are kept.
 #[derive(Debug)]
 pub struct AnswerCache {
     kept: OperationCache<Arc<Answer>>,
+    /// What one answer may take there.
+    answer_bytes_max: usize,
     subgraphs: BTreeMap<String, Cached>,
     /// One for each Redis.
     shelves: Vec<Arc<Shelf>>,
@@ -72,8 +77,8 @@ struct Invalidated {
 /// What is asked for, as far as the keys need it.
 pub(crate) struct Question<'a> {
     pub(crate) subgraph: &'a str,
-    /// The address, where it is not the subgraph's own.
-    pub(crate) address: Option<&'a str>,
+    /// Where it is sent. Processes that share a Redis may have subgraphs of one name at other addresses.
+    pub(crate) address: &'a str,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a Bytes,
     /// What tells this client from others, where that is known.
@@ -194,10 +199,12 @@ impl AnswerCache {
             };
             subgraphs.insert(name.to_owned(), cached);
         }
+        let bytes_max = config.in_memory.max_bytes.0.0;
         Ok((!subgraphs.is_empty()).then(|| Self {
+            answer_bytes_max: bytes_max / SHARES,
             kept: OperationCache::new(Bounds {
                 entries: config.in_memory.limit.get(),
-                bytes: config.in_memory.max_bytes.0.0,
+                bytes: bytes_max,
             }),
             subgraphs,
             shelves,
@@ -449,7 +456,7 @@ impl AnswerCache {
         let is_plain = reply.status == StatusCode::OK
             && reply.content_encoding().is_none()
             // What is said to one client alone.
-            && reply.values(&header::SET_COOKIE).is_empty();
+            && !reply.has(&header::SET_COOKIE);
         if !is_plain {
             return None;
         }
@@ -478,6 +485,15 @@ impl AnswerCache {
         if let Some(shelf) = self.shelf(subgraph) {
             let stamped = parts.filter_map(|(key, stamps, answer)| Some((key, stamps?, answer)));
             shelf.put(stamped, freshness.time);
+            return;
+        }
+        let parts: Vec<_> = parts.collect();
+        let all = parts.iter().map(|(_, _, answer)| answer.bytes());
+        let all = all.fold(0, usize::saturating_add);
+        if all > self.answer_bytes_max {
+            log::debug!(
+                "an answer of subgraph `{subgraph}` is not kept, because it takes {all} bytes"
+            );
             return;
         }
         for (key, _, answer) in parts {
@@ -521,7 +537,7 @@ impl AnswerCache {
         add(&mut digest, question.subgraph.as_bytes());
         add(&mut digest, of.as_bytes());
         digest.update(self.number(question.subgraph, of).to_le_bytes());
-        add(&mut digest, question.address.unwrap_or_default().as_bytes());
+        add(&mut digest, question.address.as_bytes());
         for (name, value) in question.headers {
             add(&mut digest, name.as_str().as_bytes());
             add(&mut digest, value.as_bytes());

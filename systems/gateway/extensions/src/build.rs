@@ -274,6 +274,10 @@ impl Builder<'_> {
             execution,
             subgraphs,
             wants_query_plan,
+            sees_headers: self.compiled.is_some()
+                || StageKind::ALL
+                    .into_iter()
+                    .any(|kind| self.stage(kind).is_some()),
         }
     }
 
@@ -351,9 +355,15 @@ pub struct Worker {
     pub execution: Option<Service>,
     subgraphs: Vec<Subgraph>,
     wants_query_plan: bool,
+    sees_headers: bool,
 }
 
 impl Worker {
+    /// Whether there is a script or a coprocessor, which read headers as text.
+    pub fn sees_headers(&self) -> bool {
+        self.sees_headers
+    }
+
     /// Whether [`Exchange::query_plan`] is looked at.
     pub fn wants_query_plan(&self) -> bool {
         self.wants_query_plan

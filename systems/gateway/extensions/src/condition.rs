@@ -66,8 +66,8 @@ fn find(source: &Source, input: &ConditionInput<'_>) -> Option<Value> {
     let text = |text: &str| Some(Value::from(text));
     let header = |headers: &HeaderMap, name| {
         let value: &http::HeaderValue = headers.get(name)?;
-        // A value that is not visible ASCII counts as absent; the protocol has text only.
-        text(value.to_str().ok()?)
+        // A value that is not text counts as absent; the protocol has text only.
+        text(std::str::from_utf8(value.as_bytes()).ok()?)
     };
     let client = &input.exchange.client;
     match source {

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::pin::pin;
 use std::rc::Rc;
 
 use tokio::sync::OnceCell;
@@ -24,8 +25,14 @@ impl<T> Default for Flights<T> {
 
 impl<T: Clone> Flights<T> {
     /// The answer to a request: from `send`, or from an equal request that is under way. When the
-    /// client whose request sent it disconnects, another waiting request sends it again.
-    pub(crate) async fn join(&self, key: RequestKey, send: impl Future<Output = T>) -> T {
+    /// client whose request sent it disconnects, another waiting request sends it again. An answer that
+    /// is not `is_for_all` goes to the request that sent it alone; those that waited send their own.
+    pub(crate) async fn join(
+        &self,
+        key: RequestKey,
+        is_for_all: impl FnOnce(&T) -> bool,
+        send: impl Future<Output = T>,
+    ) -> T {
         let cell = Rc::clone(self.cells.borrow_mut().entry(key.clone()).or_default());
         // Two: the table's and ours.
         if Rc::strong_count(&cell) > 2 {
@@ -38,7 +45,23 @@ impl<T: Clone> Flights<T> {
             key,
             cell,
         };
-        leaving.cell.get_or_init(|| send).await.clone()
+        let mut send = pin!(send);
+        let mut is_own = false;
+        let answer = leaving
+            .cell
+            .get_or_init(|| {
+                is_own = true;
+                send.as_mut()
+            })
+            .await;
+        if is_own || is_for_all(answer) {
+            return answer.clone();
+        }
+        drop(leaving);
+        log::debug!(
+            "a fetch that joined another is sent by itself, because the answer is for one client"
+        );
+        send.await
     }
 }
 
@@ -81,6 +104,10 @@ mod tests {
         )
     }
 
+    fn for_all<T>(_: &T) -> bool {
+        true
+    }
+
     fn run(future: impl Future<Output = ()>) {
         tokio::runtime::Builder::new_current_thread()
             .build()
@@ -98,9 +125,9 @@ mod tests {
                 "x"
             };
             let fetches = [
-                flights.join(key("a"), send()),
-                flights.join(key("a"), send()),
-                flights.join(key("b"), send()),
+                flights.join(key("a"), for_all, send()),
+                flights.join(key("a"), for_all, send()),
+                flights.join(key("b"), for_all, send()),
             ];
             let mut fetches = fetches.map(Box::pin);
             // The first poll of each joins; then they are awaited in turn.
@@ -116,8 +143,36 @@ mod tests {
             }
             assert_eq!(sent.get(), 2);
             assert!(flights.cells.borrow().is_empty());
-            flights.join(key("a"), send()).await;
+            flights.join(key("a"), for_all, send()).await;
             assert_eq!(sent.get(), 3);
+        });
+    }
+
+    #[test]
+    fn an_answer_that_is_for_one_goes_to_the_request_that_sent_it_alone() {
+        run(async {
+            let (flights, sent) = (Flights::default(), Cell::new(0));
+            let send = || async {
+                tokio::task::yield_now().await;
+                sent.set(sent.get() + 1);
+                sent.get()
+            };
+            let join = || Box::pin(flights.join(key("a"), |_| false, send()));
+            let mut fetches = [join(), join(), join()];
+            std::future::poll_fn(|cx| {
+                for fetch in &mut fetches {
+                    assert!(fetch.as_mut().poll(cx).is_pending());
+                }
+                std::task::Poll::Ready(())
+            })
+            .await;
+            let mut answers = Vec::new();
+            for fetch in fetches {
+                answers.push(fetch.await);
+            }
+            answers.sort_unstable();
+            assert_eq!(answers, [1, 2, 3]);
+            assert!(flights.cells.borrow().is_empty());
         });
     }
 
@@ -125,7 +180,7 @@ mod tests {
     fn a_request_whose_client_went_away_leaves_nothing_behind() {
         run(async {
             let flights = Flights::<()>::default();
-            let never = flights.join(key("a"), std::future::pending());
+            let never = flights.join(key("a"), for_all, std::future::pending());
             let mut never = Box::pin(never);
             std::future::poll_fn(|cx| {
                 assert!(never.as_mut().poll(cx).is_pending());

@@ -9,6 +9,7 @@ use std::cell::OnceCell;
 
 use bytes::Bytes;
 use gateway_config::{BodyPath, HeaderRule, HeaderSelection, Headers, InsertedValue, PathStep};
+use gateway_telemetry::{TEXT_CHARS_MAX, shortened};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use serde_json::Value;
 
@@ -163,6 +164,7 @@ fn inserted(
     let legal = |text: &str| match HeaderValue::from_str(text) {
         Ok(value) => Some(value),
         Err(_) => {
+            let text = shortened(text, TEXT_CHARS_MAX);
             log::error!("header rule for `{name}`: `{text}` is not a legal header value");
             None
         }

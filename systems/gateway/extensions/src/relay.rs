@@ -171,7 +171,7 @@ impl Subgraph {
             rendered_headers,
             body: request.body,
             timeout: Some(sending.timeout),
-            reply_bytes_max: None,
+            reply_bytes_max: self.reply_bytes_max,
             is_idempotent: sending.is_idempotent,
         };
         let sent = self.shared.client.send(endpoint, call).await;
@@ -183,7 +183,10 @@ impl Subgraph {
         gateway_telemetry::sent(span, &sent);
         let mut reply = sent?;
         if let Some(coding) = reply.content_encoding() {
-            reply.body = encoding::expand(coding, &reply.body).map_err(RelayError::Encoding)?;
+            let most = self.reply_bytes_max;
+            // Boxed: most answers are not compressed, and have no room for it.
+            let expanded = encoding::expand(coding, &reply.body, most, encoding::give_way);
+            reply.body = Box::pin(expanded).await.map_err(RelayError::Encoding)?;
         }
         Ok(reply)
     }

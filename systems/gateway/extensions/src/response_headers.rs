@@ -46,9 +46,15 @@ impl ResponseRules {
                     default,
                     merge,
                 } => {
+                    if rename.as_ref().is_some_and(is_of_cors) {
+                        continue;
+                    }
                     let names = selected(answer, from);
                     for name in &names {
                         let to = rename.as_ref().unwrap_or(name);
+                        if is_of_cors(to) {
+                            continue;
+                        }
                         let values: Vec<_> = answer.get_all(name).iter().cloned().collect();
                         put(&mut target, to, values, *merge);
                     }
@@ -56,7 +62,9 @@ impl ResponseRules {
                         (names.is_empty(), from, default)
                     {
                         let to = rename.as_ref().unwrap_or(name);
-                        put(&mut target, to, vec![default.clone()], *merge);
+                        if !is_of_cors(to) {
+                            put(&mut target, to, vec![default.clone()], *merge);
+                        }
                     }
                 }
             }
@@ -90,6 +98,11 @@ fn selected(headers: &HeaderMap, selection: &HeaderSelection) -> Vec<HeaderName>
             names.cloned().collect()
         }
     }
+}
+
+/// Which pages may read an answer is what the gateway is configured to say (`cors`), and no subgraph's.
+fn is_of_cors(name: &HeaderName) -> bool {
+    name.as_str().starts_with("access-control-")
 }
 
 fn tells_of_body(name: &HeaderName) -> bool {

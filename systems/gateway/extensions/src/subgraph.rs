@@ -62,6 +62,12 @@ impl SubgraphOutcome {
 /// The answer to a request, or why there is none: one for all that were joined.
 type Sent = Result<Reply, Rc<SendError>>;
 
+/// Whether an answer may go to all that asked alike. A cookie is for one client: with another's, a
+/// client would go on as that one.
+fn is_for_all(sent: &Sent) -> bool {
+    !matches!(sent, Ok(reply) if reply.has(&header::SET_COOKIE))
+}
+
 /// Where a request goes, and the trace that it belongs to.
 #[derive(Clone, Copy)]
 struct To<'a> {
@@ -108,7 +114,7 @@ impl Subgraph {
                     Box::pin(self.fetch(exchange, &self.endpoint, headers, asked)).await
                 };
                 self.gather(exchange, &sent);
-                self.judge(sent)
+                self.judge(sent).await
             }
             Some(service) => Box::pin(self.through(service, exchange, headers, call)).await,
         }
@@ -164,9 +170,9 @@ impl Subgraph {
         };
         if !service.has_response_stages() {
             self.gather(exchange, &sent);
-            return self.judge(sent);
+            return self.judge(sent).await;
         }
-        let mut response = self.in_form(sent);
+        let mut response = self.in_form(sent).await;
         service.response_of(exchange, &mut response, &id).await;
         if let Some(rules) = &self.response_rules {
             rules.apply(&response.headers, exchange.gathered());
@@ -212,10 +218,9 @@ impl Subgraph {
         });
         let trace = exchange.trace.as_ref();
         let to = To { endpoint, trace };
-        let is_moved = !std::ptr::eq(endpoint, &self.endpoint);
         let question = Question {
             subgraph: &self.name,
-            address: is_moved.then(|| endpoint.as_str()),
+            address: endpoint.as_str(),
             headers: &headers,
             body: &body,
             client,
@@ -263,7 +268,7 @@ impl Subgraph {
                 // made the work of every request 10 KiB larger, shared or not, and all of that is
                 // moved to the heap.
                 let send = Box::pin(self.send_alone(to, &mut headers, body, is_query));
-                flights.join(key, send).await
+                flights.join(key, is_for_all, send).await
             }
             _ => self.send_alone(to, &mut headers, body, is_query).await,
         }
@@ -379,8 +384,29 @@ impl Subgraph {
     }
 
     /// Tells GraphQL responses from everything else that can come back.
-    fn judge(&self, sent: Sent) -> SubgraphOutcome {
-        let mut reply = match sent {
+    async fn judge(&self, sent: Sent) -> SubgraphOutcome {
+        match sent {
+            // Boxed: most answers are not compressed, and have no room for it.
+            Ok(reply) if reply.content_encoding().is_some() => {
+                Box::pin(self.judge_compressed(reply)).await
+            }
+            sent => self.judge_plain(sent),
+        }
+    }
+
+    async fn judge_compressed(&self, mut reply: Reply) -> SubgraphOutcome {
+        let coding = reply.content_encoding().unwrap_or_default();
+        let most = self.reply_bytes_max;
+        // Before the content type is judged: what arrives compressed may be JSON all the same.
+        match encoding::expand(coding, &reply.body, most, encoding::give_way).await {
+            Ok(body) => reply.body = body,
+            Err(reason) => return self.unsendable(&reason),
+        }
+        self.judge_plain(Ok(reply))
+    }
+
+    fn judge_plain(&self, sent: Sent) -> SubgraphOutcome {
+        let reply = match sent {
             Ok(reply) => reply,
             Err(error) if error.is_timeout() => {
                 log::warn!("subgraph `{}`: {error}", self.name);
@@ -401,13 +427,6 @@ impl Subgraph {
                 return self.unsendable(&error.to_string());
             }
         };
-        // Before the content type is judged: what arrives compressed may be JSON all the same.
-        if let Some(coding) = reply.content_encoding() {
-            match encoding::expand(coding, &reply.body) {
-                Ok(body) => reply.body = body,
-                Err(reason) => return self.unsendable(&reason),
-            }
-        }
         let status = reply.status;
         let kind = content_kind(reply.content_type());
         let mut outcome = SubgraphOutcome {
@@ -439,6 +458,8 @@ impl Subgraph {
             Kind::Json | Kind::Graphql if is_response => outcome.body = reply.body,
             Kind::Json => {
                 let raw = String::from_utf8_lossy(&reply.body);
+                // Stands in the error twice, and what is wrong can be seen at its beginning.
+                let raw = gateway_telemetry::shortened(&raw, gateway_telemetry::TEXT_CHARS_MAX);
                 let reason = if raw.is_empty() {
                     "<empty response body>"
                 } else {
@@ -454,10 +475,10 @@ impl Subgraph {
     }
 
     /// What response stages see: a GraphQL response, whatever came back.
-    fn in_form(&self, sent: Sent) -> Response {
+    async fn in_form(&self, sent: Sent) -> Response {
         let mut headers = sent.as_ref().map(Reply::headers).unwrap_or_default();
         encoding::end_message_headers(&mut headers);
-        let mut outcome = self.judge(sent);
+        let mut outcome = self.judge(sent).await;
         if outcome.problems.is_empty() {
             let checked = ResponseParts::read(&outcome.body)
                 .map_err(|error| error.to_string())

@@ -12,7 +12,7 @@ use crate::execute::{ERRORS_MAX, State};
 use crate::fetch::SubgraphAnswer;
 use crate::plan::FetchPlan;
 use crate::prepared::Prepared;
-use crate::store::{Malformed, ObjectId, Value};
+use crate::store::{Malformed, ObjectId, Slice, Store, Value};
 
 /// Bytes of a body that an error quotes.
 const QUOTED_MAX: usize = 512;
@@ -103,16 +103,53 @@ fn merge_entities(
         // Rewrites change the answer's own list, so each entity is changed once, however many
         // targets share it.
         entities::rewrite(&mut state.store, Value::List(list), &output.rewrites);
-        for target in targets.get(output.input).into_iter().flatten() {
+        let waiting = targets.get(output.input).map_or(&[][..], Vec::as_slice);
+        let is_apart = plan.inputs[output.input].are_places_apart;
+        let copies = match copies_of(&mut state.store, list, waiting, is_apart) {
+            Some(copies) => copies,
+            None => return state.exceed(plan, Excess::Answers(prepared.bounds.answers_bytes)),
+        };
+        for target in waiting {
             // A list that is too short leaves its targets without these members. They count as
             // null, and the writer reports those that must not be null.
             let entity = state.store.items(list).get(target.representation).copied();
-            if let Some(Value::Object(entity)) = entity {
+            if let Some(Value::Object(received)) = entity {
+                let copy = copies.get(&(target.place, target.representation));
+                let entity = copy.copied().unwrap_or(received);
                 let (store, replaced) = (&mut state.store, &plan.replaced);
                 store.merge_replacing(target.object, entity, replaced, &concrete);
             }
         }
     }
+}
+
+/// A copy of each entity for each place beside the first one that waits for it, by place and
+/// representation; nothing where they do not fit.
+///
+/// All are made before the first is merged: merging may write into what was received.
+fn copies_of(
+    store: &mut Store,
+    list: Slice,
+    waiting: &[Target],
+    is_apart: bool,
+) -> Option<HashMap<(usize, usize), ObjectId>> {
+    let mut copies = HashMap::new();
+    if !is_apart {
+        return Some(copies);
+    }
+    let mut first = HashMap::new();
+    for target in waiting {
+        let (place, representation) = (target.place, target.representation);
+        let is_first = *first.entry(representation).or_insert(place) == place;
+        if is_first || copies.contains_key(&(place, representation)) {
+            continue;
+        }
+        let received = store.items(list).get(representation).copied();
+        if let Some(Value::Object(received)) = received {
+            copies.insert((place, representation), store.copy(received)?);
+        }
+    }
+    Some(copies)
 }
 
 fn read(state: &mut State, body: &[u8]) -> Result<Response, Malformed> {

@@ -31,6 +31,20 @@ impl Default for Bounds {
     }
 }
 
+impl Bounds {
+    /// What a client is told of a response beyond [`response_bytes`](Self::response_bytes).
+    #[must_use]
+    pub fn response_too_large(&self) -> GraphqlError {
+        Excess::Response(self.response_bytes).error()
+    }
+
+    /// What a client is told of answers beyond [`answers_bytes`](Self::answers_bytes).
+    #[must_use]
+    pub fn answers_too_large(&self) -> GraphqlError {
+        Excess::Answers(self.answers_bytes).error()
+    }
+}
+
 /// Which bound was met. Numbers are the bound's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Excess {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use graphql_tools::parser::query::OperationDefinition;
 
+use crate::bounds::Excess;
 use crate::effort::Effort;
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
@@ -17,7 +18,7 @@ use crate::limits::QueryDocument;
 use crate::operations::{OperationOptions, Refusal};
 use crate::prepare;
 use crate::projection::{Member, Projection, Shape, What};
-use crate::response::{self, Writer};
+use crate::response::{self, Stop, Writer};
 use crate::schema::Schema;
 use crate::store::Store;
 use crate::variables::{self, Declared, Variables};
@@ -245,23 +246,36 @@ impl Checked {
         !self.projection.presences.is_empty()
     }
 
-    /// Appends the answer to `__schema` or `__type`, a member of the root.
-    pub fn write_introspection(
+    /// Appends the answer to `__schema` or `__type`, a member of the root: at most `bytes_max` bytes.
+    ///
+    /// `give_way` lets the other requests of this thread go on; it is called now and then while a
+    /// large answer is written.
+    ///
+    /// # Errors
+    /// `RESPONSE_TOO_LARGE` when the answer would be larger.
+    pub async fn write_introspection(
         &self,
         position: usize,
         variables: &Variables,
-        out: Vec<u8>,
-    ) -> Vec<u8> {
+        (out, bytes_max): (Vec<u8>, usize),
+        give_way: impl AsyncFn(),
+    ) -> Result<Vec<u8>, GraphqlError> {
         let store = Store::default();
         let presences = self.presences(variables);
-        let mut writer = Writer::new(self, variables, (&store, &presences), out, usize::MAX);
+        let mut writer = Writer::new(self, variables, (&store, &presences), out, bytes_max);
         let members = self.projection.members.get(self.projection.root);
         if let Some(member) = members.and_then(|members| members.get(position))
             && let (What::Value(shape), Some(asked)) = (&member.what, &member.introspection)
         {
-            introspection::write_root(&mut writer, asked, shape);
+            loop {
+                match introspection::write_root(&mut writer, asked, shape) {
+                    Ok(()) if writer.has_room(0) => break,
+                    Err(Stop::Paused) => give_way().await,
+                    _ => return Err(Excess::Response(bytes_max).error()),
+                }
+            }
         }
-        writer.out
+        Ok(writer.out)
     }
 
     /// The truth of a Boolean variable; one that is neither given nor has a default counts

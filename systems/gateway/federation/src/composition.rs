@@ -20,6 +20,8 @@ pub(crate) struct Composition {
     /// Interfaces that stand for all their objects, and where.
     interface_objects: HashMap<Graph, BTreeSet<String>>,
     fields: HashMap<String, HashMap<String, ComposedField>>,
+    /// What a subgraph may be asked for entities of a type by, in the order of its schema.
+    keys: HashMap<(Graph, String), Vec<SelectionSet>>,
 }
 
 /// A field of the supergraph.
@@ -65,6 +67,11 @@ impl Composition {
                     continue;
                 };
                 composition.types.insert((graph, name.clone()));
+                let key = sdl::text(directive, "key").and_then(selection);
+                if let Some(key) = key.map(SelectionSet::from) {
+                    let keys = composition.keys.entry((graph, name.clone()));
+                    keys.or_default().push(key);
+                }
                 let is_object = sdl::argument(directive, "isInterfaceObject");
                 if is_object == Some(&Value::Boolean(true)) {
                     let interfaces = composition.interface_objects.entry(graph);
@@ -91,6 +98,12 @@ impl Composition {
         interfaces.is_some_and(|interfaces| interfaces.contains(name))
     }
 
+    /// The keys by which a subgraph knows entities of a type.
+    pub(crate) fn keys(&self, graph: Graph, name: &str) -> &[SelectionSet] {
+        let keys = self.keys.get(&(graph, name.to_owned()));
+        keys.map_or(&[], Vec::as_slice)
+    }
+
     /// All interfaces that stand for their objects in a subgraph, in the order of their names.
     pub(crate) fn interface_objects(&self, graph: Graph) -> impl Iterator<Item = &String> {
         self.interface_objects.get(&graph).into_iter().flatten()
@@ -112,6 +125,19 @@ impl ComposedField {
     /// What the subgraph must be given of the entity to answer it.
     pub(crate) fn requires(&self, graph: Graph) -> Option<&SelectionSet> {
         self.share(graph)?.requires.as_ref()
+    }
+
+    /// A subgraph that must be given something, and what, where every subgraph that has it must.
+    pub(crate) fn requiring(&self) -> Option<(Graph, &SelectionSet)> {
+        let mut least = None;
+        for (graph, share) in self.graphs.as_ref()? {
+            let required = share.requires.as_ref()?;
+            // Always the same one: a map has no order.
+            if least.is_none_or(|(known, _)| *graph < known) {
+                least = Some((*graph, required));
+            }
+        }
+        least
     }
 
     /// Its type in a subgraph, such as `[ID!]!`.

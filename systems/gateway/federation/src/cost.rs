@@ -8,6 +8,7 @@
 //! response is counted along the same formula, with the lists as they are.
 
 mod actual;
+mod compile;
 mod formula;
 
 use std::collections::HashMap;
@@ -17,10 +18,12 @@ use graphql_tools::parser::schema::{
 };
 use hive_router_query_planner::utils::parsing::safe_parse_schema;
 
+use crate::schema::Schema;
 use crate::sdl::{Applied, argument};
 
+pub(crate) use compile::Compiler;
 pub use formula::NoEstimate;
-pub(crate) use formula::{Compiler, Formula, Request};
+pub(crate) use formula::{Formula, Request};
 
 /// What the directives of a supergraph say.
 #[derive(Debug, Default)]
@@ -111,6 +114,22 @@ impl Costs {
             return None;
         }
         self.fields.get(&(of.to_owned(), name.to_owned()))
+    }
+
+    /// The weight of a field of an input object.
+    fn member(&self, of: &str, name: &str) -> Option<f64> {
+        if self.inputs.is_empty() {
+            return None;
+        }
+        let key = (of.to_owned(), name.to_owned());
+        self.inputs.get(&key).copied()
+    }
+
+    /// What a value of this type costs by itself. `weight` is that of the place where it stands.
+    fn input(&self, schema: &Schema, weight: Option<f64>, of: &str) -> f64 {
+        weight
+            .or_else(|| self.types.get(of).copied())
+            .unwrap_or_else(|| formula::usual(schema.named(of)))
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Target {
     pub(crate) object: ObjectId,
     /// Position in the list of representations.
     pub(crate) representation: usize,
+    /// Position of its place among those of the input.
+    pub(crate) place: usize,
 }
 
 /// Steps of a walk that are always allowed. What a walk visits is bounded by what was received;
@@ -48,13 +50,14 @@ pub(crate) fn write_representations(
     };
     let mut targets = Vec::new();
     list.out.push(b'[');
-    for place in &input.places {
+    for (index, place) in input.places.iter().enumerate() {
         let mut walk = Walk::new(store, &place.path);
         walk.go(Value::Object(root), &place.path, &mut |object| {
             if let Some(representation) = list.add(object, &place.needs)? {
                 targets.push(Target {
                     object,
                     representation,
+                    place: index,
                 });
             }
             Ok(())
@@ -326,12 +329,11 @@ impl Representations<'_> {
                     key,
                     opener,
                     non_null,
+                    is_optional,
                     needs,
                 } => {
                     let Some(value) = self.store.get(object, key) else {
-                        // Fields under `@skip` or `@include` may be missing on purpose; see
-                        // `Input::is_lenient`.
-                        if self.input.is_lenient {
+                        if *is_optional {
                             continue;
                         }
                         return Written::Missing;

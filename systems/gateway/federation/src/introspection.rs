@@ -1,7 +1,8 @@
 //! Answers `__schema` and `__type` from the client's schema.
 //!
 //! No subgraph is asked: a node is a reference into the schema's document, and what the
-//! client selected of it is walked like any other selection.
+//! client selected of it is walked like any other selection, in turns and up to the size that a
+//! response may have: types refer to each other, so that a short query can mean any size.
 
 use std::borrow::Cow;
 
@@ -10,8 +11,8 @@ use graphql_tools::parser::schema::{
     Definition, Directive, DirectiveDefinition, EnumValue, Field, InputValue, Type,
 };
 
-use crate::projection::{Asked, Projection, Shape, What};
-use crate::response::Writer;
+use crate::projection::{Asked, Member, Projection, Shape, What};
+use crate::response::{Stop, Writer};
 use crate::schema::{Named, Schema, TypeText, type_name};
 use crate::sdl;
 
@@ -23,7 +24,7 @@ type Directives = [Directive<'static, String>];
 
 /// Something that can be asked about.
 #[derive(Clone, Copy)]
-enum Node<'a> {
+pub(crate) enum Node<'a> {
     Schema,
     Named(&'a str),
     Wrapped(&'a TypeText),
@@ -48,10 +49,77 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Answers a root field.
-pub(crate) fn write_root<'a>(writer: &mut Writer<'a>, asked: &'a Asked, shape: &'a Shape) {
+/// A part of an answer that is not written to its end.
+pub(crate) enum Part<'a> {
+    Object {
+        node: Node<'a>,
+        /// Those that are left.
+        members: std::slice::Iter<'a, Member>,
+        separate: bool,
+    },
+    List {
+        /// Those that are left.
+        nodes: std::vec::IntoIter<Node<'a>>,
+        item: &'a Shape,
+        separate: bool,
+    },
+}
+
+/// Answers a root field, or goes on with it after a pause.
+pub(crate) fn write_root<'a>(
+    writer: &mut Writer<'a>,
+    asked: &'a Asked,
+    shape: &'a Shape,
+) -> Result<(), Stop> {
+    if writer.introspected.is_empty() {
+        let answer = ask_root(writer, asked);
+        write(writer, answer, shape)?;
+    }
+    // The levels of an answer are in a list and not on the stack, so that it can be left at any place.
+    while let Some(mut part) = writer.introspected.pop() {
+        if let Err(stop) = writer.step(0) {
+            writer.introspected.push(part);
+            return Err(stop);
+        }
+        match &mut part {
+            Part::Object {
+                node,
+                members,
+                separate,
+            } => match members.next() {
+                None => writer.out.push(b'}'),
+                Some(member) => {
+                    let node = *node;
+                    let is_there = open(writer, member, separate);
+                    writer.introspected.push(part);
+                    if is_there {
+                        write_member(writer, node, member)?;
+                    }
+                }
+            },
+            Part::List {
+                nodes,
+                item,
+                separate,
+            } => match nodes.next() {
+                None => writer.out.push(b']'),
+                Some(node) => {
+                    if std::mem::replace(separate, true) {
+                        writer.out.push(b',');
+                    }
+                    let item = *item;
+                    writer.introspected.push(part);
+                    write_node(writer, node, item);
+                }
+            },
+        }
+    }
+    Ok(())
+}
+
+fn ask_root<'a>(writer: &Writer<'a>, asked: &'a Asked) -> Answer<'a> {
     let schema = &writer.checked.schema;
-    let answer = match asked.name.as_str() {
+    match asked.name.as_str() {
         "__schema" => Answer::One(Node::Schema),
         "__type" => match text_argument(writer, asked, "name") {
             // The schema's own copy of the name: a node must live as long as the schema.
@@ -64,8 +132,7 @@ pub(crate) fn write_root<'a>(writer: &mut Writer<'a>, asked: &'a Asked, shape: &
         // Only `__schema` and `__type` are root fields of introspection, and validation refused any
         // other name.
         _ => Answer::Null,
-    };
-    write(writer, &answer, shape);
+    }
 }
 
 /// How deep lists of types and fields are nested below a member of the root.
@@ -109,7 +176,8 @@ fn list_depth(projection: &Projection, shape: &Shape) -> usize {
     depths.max().unwrap_or(0)
 }
 
-fn write<'a>(writer: &mut Writer<'a>, answer: &Answer<'a>, shape: &'a Shape) {
+/// Writes a leaf, or begins an object or a list.
+fn write<'a>(writer: &mut Writer<'a>, answer: Answer<'a>, shape: &'a Shape) -> Result<(), Stop> {
     // One level is enough: the introspection schema has no list of lists.
     let item = match shape {
         Shape::List { item, .. } => item,
@@ -119,69 +187,80 @@ fn write<'a>(writer: &mut Writer<'a>, answer: &Answer<'a>, shape: &'a Shape) {
         Answer::Null => writer.out.extend_from_slice(b"null"),
         Answer::Bool(true) => writer.out.extend_from_slice(b"true"),
         Answer::Bool(false) => writer.out.extend_from_slice(b"false"),
-        Answer::Text(text) => json_text::write_string(text, &mut writer.out),
+        Answer::Text(text) => writer.json_string(&text)?,
         Answer::Texts(texts) => {
             writer.out.push(b'[');
             for (index, text) in texts.iter().enumerate() {
                 if index > 0 {
                     writer.out.push(b',');
                 }
-                json_text::write_string(text, &mut writer.out);
+                writer.json_string(text)?;
             }
             writer.out.push(b']');
         }
-        Answer::One(node) => write_node(writer, *node, item),
+        Answer::One(node) => write_node(writer, node, item),
         Answer::Many(nodes) => {
             writer.out.push(b'[');
-            for (index, node) in nodes.iter().enumerate() {
-                if index > 0 {
-                    writer.out.push(b',');
-                }
-                write_node(writer, *node, item);
-            }
-            writer.out.push(b']');
+            writer.introspected.push(Part::List {
+                nodes: nodes.into_iter(),
+                item,
+                separate: false,
+            });
         }
     }
+    Ok(())
 }
 
+/// Begins an object.
 fn write_node<'a>(writer: &mut Writer<'a>, node: Node<'a>, shape: &'a Shape) {
-    let checked = writer.checked;
+    let projection = &writer.checked.projection;
     let Shape::Object(selection) = shape else {
         return;
     };
-    let members = checked
-        .projection
+    let members = projection
         .selections
         .get(*selection)
-        .and_then(|per_type| checked.projection.members.get(per_type.otherwise));
+        .and_then(|per_type| projection.members.get(per_type.otherwise));
     writer.out.push(b'{');
-    let mut separate = false;
-    for member in members.into_iter().flatten() {
-        let present = member
-            .presence
-            .is_none_or(|index| writer.presences.get(index).is_some_and(|it| *it));
-        if !present {
-            continue;
-        }
-        if separate {
+    writer.introspected.push(Part::Object {
+        node,
+        members: members.map(|it| it.iter()).unwrap_or_default(),
+        separate: false,
+    });
+}
+
+/// Writes the key of a member if the member is there.
+fn open(writer: &mut Writer<'_>, member: &Member, separate: &mut bool) -> bool {
+    let is_there = member
+        .presence
+        .is_none_or(|index| writer.presences.get(index).is_some_and(|it| *it));
+    if is_there {
+        if std::mem::replace(separate, true) {
             writer.out.push(b',');
         }
-        separate = true;
         writer.out.extend_from_slice(&member.opener);
-        match (&member.what, &member.introspection) {
-            (What::Text(text), _) => writer.out.extend_from_slice(text),
-            (What::Denied, _) => writer.out.extend_from_slice(b"null"),
-            (What::Deferred(_), _) => unreachable!("such a member is never present"),
-            (What::Value(shape), Some(asked)) => {
-                let all = flag_argument(writer, asked, "includeDeprecated");
-                let answer = ask(&checked.schema, node, &asked.name, all);
-                write(writer, &answer, shape);
-            }
-            // Unreachable: `projection` notes the field for each type whose name begins with `__`.
-            (What::Value(_), None) => writer.out.extend_from_slice(b"null"),
-        }
     }
-    writer.out.push(b'}');
+    is_there
+}
+
+fn write_member<'a>(
+    writer: &mut Writer<'a>,
+    node: Node<'a>,
+    member: &'a Member,
+) -> Result<(), Stop> {
+    match (&member.what, &member.introspection) {
+        (What::Text(text), _) => writer.out.extend_from_slice(text),
+        (What::Denied, _) => writer.out.extend_from_slice(b"null"),
+        (What::Deferred(_), _) => unreachable!("such a member is never present"),
+        (What::Value(shape), Some(asked)) => {
+            let all = flag_argument(writer, asked, "includeDeprecated");
+            let answer = ask(&writer.checked.schema, node, &asked.name, all);
+            write(writer, answer, shape)?;
+        }
+        // Unreachable: `projection` notes the field for each type whose name begins with `__`.
+        (What::Value(_), None) => writer.out.extend_from_slice(b"null"),
+    }
+    Ok(())
 }
 
 fn literal<'a>(writer: &Writer<'a>, asked: &'a Asked, name: &str) -> Option<serde_json::Value> {

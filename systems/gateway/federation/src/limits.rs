@@ -4,6 +4,8 @@
 //! twice, means millions of fields. Everything here is computed once per fragment and
 //! combined, so measuring stays linear in the text however large its meaning is.
 
+mod names;
+
 use std::collections::{HashMap, HashSet};
 
 use graphql_tools::parser::query::{
@@ -24,8 +26,8 @@ pub struct Limits {
     /// Number of aliased fields, fragments included; unlimited by default.
     pub max_aliases: Option<u32>,
     /// Selections with fragments spread, of any operation of a document; 4,000 by default, which
-    /// take the planner some 200 ms, twice as many six times as long. Nothing lets an operation
-    /// beyond it pass.
+    /// take the planner some 200 ms, twice as many six times as long. Every 64 bytes of a name count
+    /// as one more. Nothing lets an operation beyond it pass.
     pub max_selections: u32,
     /// Lexical tokens of a document; 15,000 by default.
     pub parser_max_tokens: usize,
@@ -60,6 +62,17 @@ pub(crate) type Set = SelectionSet<'static, String>;
 /// that a few thousand repetitions of one field would keep it busy for minutes.
 const PAIRS_MAX: u64 = 400_000;
 
+/// Bytes of names that count as one pair more: a pair that does not fit is told by its names.
+const PAIR_NAME_BYTES: u64 = 64;
+
+/// Bytes that the messages about the variables of a document may have. Validation makes one for each
+/// variable of each operation, with the operation's name in it, before it is known how many will be
+/// told.
+const VARIABLE_MESSAGES_BYTES_MAX: u64 = 32 << 20;
+
+/// Bytes of such a message besides the name of the operation.
+const VARIABLE_MESSAGE_BYTES: u64 = 128;
+
 /// What one operation or fragment amounts to, fragments spread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
@@ -85,6 +98,8 @@ pub(crate) enum TooMuch {
     Compiled,
     /// More pairs of fields to compare than [`PAIRS_MAX`].
     ManyPairs,
+    /// Longer messages about variables than [`VARIABLE_MESSAGES_BYTES_MAX`].
+    ManyVariables,
 }
 
 impl TooMuch {
@@ -111,7 +126,43 @@ impl TooMuch {
                 "too many fields of the operation share their response keys; ask for each once",
                 "GRAPHQL_VALIDATION_FAILED",
             ),
+            TooMuch::ManyVariables => GraphqlError::new(
+                "the document has too many variables for so many operations, or for operations with names so long; send each operation alone, with a shorter name",
+                "GRAPHQL_VALIDATION_FAILED",
+            ),
         }
+    }
+}
+
+/// Refuses a document if what could be said of its variables would be too long.
+pub(crate) fn check_variables(query: &str, document: &QueryDocument) -> Result<(), TooMuch> {
+    // At least as many as variables are named, in whatever fragment.
+    let named = query.bytes().filter(|byte| *byte == b'$').count() as u64;
+    let operations = document.definitions.iter().filter_map(|it| match it {
+        Definition::Operation(operation) => Some(operation),
+        Definition::Fragment(_) => None,
+    });
+    let bytes = operations.fold(0_u64, |sum, operation| {
+        let name = name_of(operation).map_or(0, str::len) as u64;
+        let named = match operation {
+            // The same is said of its fields whose keys begin so.
+            OperationDefinition::Subscription(_) => named + query.matches("__").count() as u64,
+            _ => named,
+        };
+        sum.saturating_add(named.saturating_mul(name + VARIABLE_MESSAGE_BYTES))
+    });
+    if bytes > VARIABLE_MESSAGES_BYTES_MAX {
+        return Err(TooMuch::ManyVariables);
+    }
+    Ok(())
+}
+
+fn name_of<'a>(operation: &'a OperationDefinition<'static, String>) -> Option<&'a str> {
+    match operation {
+        OperationDefinition::SelectionSet(_) => None,
+        OperationDefinition::Query(it) => it.name.as_deref(),
+        OperationDefinition::Mutation(it) => it.name.as_deref(),
+        OperationDefinition::Subscription(it) => it.name.as_deref(),
     }
 }
 
@@ -137,13 +188,17 @@ pub(crate) fn measure(document: &QueryDocument, limits: &Limits) -> Result<Vec<E
     // Fragments that nothing spreads are validated, too.
     let names: Vec<&str> = measuring.fragments.keys().copied().collect();
     for name in names {
-        within(measuring.fragment(name, 0)?, limits)?;
+        let mut extent = measuring.fragment(name, 0)?;
+        extent.selections = extent.selections.saturating_add(names::of(name));
+        within(extent, limits)?;
     }
     // In the order of the document, because `choose` pairs operations with extents by position.
     let mut extents = Vec::new();
     for definition in &document.definitions {
         if let Definition::Operation(operation) = definition {
-            let extent = measuring.set(selection_set(operation), 0)?;
+            let mut extent = measuring.set(selection_set(operation), 0)?;
+            let names = names::of_operation(operation);
+            extent.selections = extent.selections.saturating_add(names);
             within(extent, limits)?;
             extents.push(extent);
         }
@@ -163,7 +218,7 @@ type Fragments<'a> = HashMap<&'a str, &'a FragmentDefinition<'static, String>>;
 
 /// Counts the pairs to compare in the selections of one object and below it.
 fn count_pairs(sets: &[&Set], fragments: &Fragments<'_>, left: &mut u64) -> Result<(), TooMuch> {
-    let mut by_key: HashMap<&str, (u64, Vec<&Set>)> = HashMap::new();
+    let mut by_key: HashMap<&str, SameKey<'_>> = HashMap::new();
     let mut spreads = 0_u64;
     let mut open = sets.to_vec();
     // A loop, not recursion: fragments of one object belong to one selection, and only fields lead
@@ -173,10 +228,11 @@ fn count_pairs(sets: &[&Set], fragments: &Fragments<'_>, left: &mut u64) -> Resu
             match selection {
                 Selection::Field(field) => {
                     let key = field.alias.as_deref().unwrap_or(&field.name);
-                    let (count, below) = by_key.entry(key).or_default();
-                    *count += 1;
+                    let same = by_key.entry(key).or_default();
+                    same.count += 1;
+                    same.name_bytes = same.name_bytes.max(key.len().max(field.name.len()) as u64);
                     if !field.selection_set.items.is_empty() {
-                        below.push(&field.selection_set);
+                        same.below.push(&field.selection_set);
                     }
                 }
                 Selection::InlineFragment(inline) => open.push(&inline.selection_set),
@@ -189,17 +245,31 @@ fn count_pairs(sets: &[&Set], fragments: &Fragments<'_>, left: &mut u64) -> Resu
             }
         }
     }
-    let counts = by_key.values().map(|(count, _)| *count);
-    let pairs = counts.chain([spreads]).fold(0_u64, |sum, count| {
-        sum.saturating_add(count.saturating_mul(count))
-    });
+    let counts = by_key
+        .values()
+        .map(|same| (same.count, 1 + same.name_bytes / PAIR_NAME_BYTES));
+    let pairs = counts
+        .chain([(spreads, 1)])
+        .fold(0_u64, |sum, (count, weight)| {
+            sum.saturating_add(count.saturating_mul(count).saturating_mul(weight))
+        });
     *left = left.checked_sub(pairs).ok_or(TooMuch::ManyPairs)?;
     // The selections below one key are merged by execution and compared by validation, so they are
     // counted together.
     by_key
         .values()
-        .filter(|(_, below)| !below.is_empty())
-        .try_for_each(|(_, below)| count_pairs(below, fragments, left))
+        .filter(|same| !same.below.is_empty())
+        .try_for_each(|same| count_pairs(&same.below, fragments, left))
+}
+
+/// Fields of one object under one response key.
+#[derive(Default)]
+struct SameKey<'a> {
+    count: u64,
+    /// Of the longest of their names and the key.
+    name_bytes: u64,
+    /// What they select.
+    below: Vec<&'a Set>,
 }
 
 fn within(extent: Extent, limits: &Limits) -> Result<(), TooMuch> {
@@ -280,7 +350,9 @@ impl<'a> Measuring<'a> {
             return Err(TooMuch::Cycle);
         }
         // An error leaves the name in `open`, which is harmless: it ends the measuring.
-        let extent = self.set(&fragment.selection_set, nesting + 1)?;
+        let mut extent = self.set(&fragment.selection_set, nesting + 1)?;
+        let names = names::of_fragment(fragment);
+        extent.selections = extent.selections.saturating_add(names);
         self.open.remove(name);
         self.known.insert(name, extent);
         Ok(extent)
@@ -295,7 +367,8 @@ impl<'a> Measuring<'a> {
         for selection in &set.items {
             // Everything saturates: fragments that double 64 times exceed any integer, and a
             // saturated total is above every limit.
-            total.selections = total.selections.saturating_add(1);
+            let own = names::of_selection(selection).saturating_add(1);
+            total.selections = total.selections.saturating_add(own);
             let inner = match selection {
                 Selection::Field(field) => {
                     total.root_fields = total.root_fields.saturating_add(1);
@@ -374,6 +447,43 @@ mod tests {
             .map(|index| format!("a{index}:a{{{}}}", "b ".repeat(40)))
             .collect();
         assert!(extent(&format!("{{{apart}}}")).is_ok());
+    }
+
+    #[test]
+    fn every_64_bytes_of_a_name_count_as_a_selection() {
+        let selections = |query: &str| extent(query).map(|extent| extent.selections);
+        let (usual, long) = ("n".repeat(63), "n".repeat(640));
+        for (query, expected) in [
+            ("{NAME:a}", 1),
+            ("{NAME}", 1),
+            ("{...NAME} fragment NAME on Q{a}", 2),
+            ("{...F} fragment F on NAME{a}", 2),
+            ("{...F} fragment F on Q@NAME{a}", 2),
+            ("{...on NAME{a}}", 2),
+            ("query NAME{a}", 1),
+            ("query($NAME:I){a}", 1),
+            ("query($a:[NAME!]){a}", 1),
+            ("query($a:I={NAME:1}){a}", 1),
+            ("{a(NAME:1)}", 1),
+            ("{a(b:[{NAME:1}])}", 1),
+            ("{a(b:$NAME)}", 1),
+            ("{a(b:NAME)}", 1),
+            ("{a@NAME}", 1),
+            ("{a@b(c:$NAME)}", 1),
+            ("query@NAME{a}", 1),
+        ] {
+            let with = |name: &str| selections(&query.replace("NAME", name));
+            assert_eq!(with(&usual), Ok(expected), "{query}");
+            assert_eq!(with(&long), Ok(expected + 10), "{query}");
+        }
+        assert_eq!(selections(&format!("{{a(b:\"{long}\")}}")), Ok(1));
+        let long = "n".repeat(64 * 4_000);
+        let unused = format!("{{a}} fragment {long} on Q{{a}}");
+        assert_eq!(selections(&unused), Err(TooMuch::Large(4_000)));
+        assert_eq!(
+            selections(&format!("{{{long}:a}}")),
+            Err(TooMuch::Large(4_000))
+        );
     }
 
     #[test]

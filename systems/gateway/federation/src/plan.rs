@@ -19,8 +19,9 @@ use hive_router_query_planner::state::supergraph_state::OperationKind as Planned
 use crate::composition::Composition;
 use crate::fetch::OperationKind;
 use crate::key_order;
+use crate::leaving::Leaving;
 use crate::operation_text::{fetch_name, render};
-use crate::required::{Sources, needs};
+use crate::required::{Sources, keys, needs};
 use crate::schema::Schema;
 use crate::supergraph::Subgraph;
 use crate::variables::Declared;
@@ -100,9 +101,19 @@ pub(crate) struct Input {
     pub(crate) opener: Vec<u8>,
     pub(crate) places: Vec<Place>,
     pub(crate) rewrites: Vec<Rewrite>,
-    /// Whether the operation leaves fields out by a variable: then what they require may be
-    /// missing, and the rest is asked all the same.
-    pub(crate) is_lenient: bool,
+    /// Whether other fetches write into what some of its places get: then an entity that is at two
+    /// places is two objects, as what is asked below it differs.
+    pub(crate) are_places_apart: bool,
+}
+
+impl Input {
+    /// Whether something is written at one of its places, or below it.
+    fn is_touched_by(&self, other: &Place) -> bool {
+        let other = keys(&other.path);
+        self.places
+            .iter()
+            .any(|own| other.starts_with(&keys(&own.path)))
+    }
 }
 
 /// Where entities are, and what says which ones they are.
@@ -169,6 +180,8 @@ pub(crate) enum Need {
         opener: Vec<u8>,
         /// Whether the schema promises a value; without it there is no representation.
         non_null: bool,
+        /// Whether it may be missing: only a field requires it that a variable may leave out.
+        is_optional: bool,
         needs: Vec<Need>,
     },
     Fragment {
@@ -231,6 +244,7 @@ pub(crate) fn compile(node: &PlanNode, inputs: &PlanInputs<'_>) -> Result<Compil
     compiler.plan.root = Some(root);
     compiler.plan.check_subscription()?;
     compiler.find_needs()?;
+    compiler.part_places();
     compiler.finish();
     Ok(Compiled {
         plan: compiler.plan,
@@ -298,7 +312,7 @@ impl Compiler<'_> {
                     opener: opener("representations"),
                     places: vec![place(path, schema)],
                     rewrites: rewrites(fetch.input_rewrites.as_deref(), schema),
-                    is_lenient: has_conditions(&fetch.operation.document),
+                    are_places_apart: false,
                 };
                 // The index that `push` assigns below.
                 let index = self.plan.fetches.len();
@@ -345,7 +359,7 @@ impl Compiler<'_> {
                     opener,
                     places: paths.map(|path| place(path, schema)).collect(),
                     rewrites: rewrites(alias.input_rewrites.as_deref(), schema),
-                    is_lenient: has_conditions(&batch.operation.document),
+                    are_places_apart: false,
                 });
                 let (fetch, input) = (self.plan.fetches.len(), inputs.len() - 1);
                 self.required.push((fetch, input, alias.requires.clone()));
@@ -429,9 +443,11 @@ impl Compiler<'_> {
         let mut found = Vec::new();
         for (fetch, input, required) in &self.required {
             let places = &self.plan.fetches[*fetch].inputs[*input].places;
+            let leaving = self.leaving(*fetch, *input);
             for (index, place) in places.iter().enumerate() {
                 let sources = Sources::at(&self.plan.fetches, &self.documents, &place.path);
-                let needs = needs(required, None, schema, &sources)?;
+                let mut needs = needs(required, None, schema, &sources)?;
+                leaving.leave_open(&mut needs);
                 found.push((*fetch, *input, index, needs));
             }
         }
@@ -439,6 +455,46 @@ impl Compiler<'_> {
             self.plan.fetches[fetch].inputs[input].places[place].needs = needs;
         }
         Ok(())
+    }
+
+    /// What fields of the entities of an input require.
+    fn leaving(&self, fetch: usize, input: usize) -> Leaving<'_> {
+        let (plan, document) = (&self.plan.fetches[fetch], &self.documents[fetch]);
+        let mut leaving = Leaving::new(self.inputs.composition, plan.subgraph);
+        for item in &document.operation.selection_set.items {
+            let SelectionItem::Field(field) = item else {
+                continue;
+            };
+            let key = field.selection_identifier().as_bytes();
+            let mut outputs = plan.outputs.iter().filter(|it| it.input == input);
+            if outputs.any(|it| it.key == key) {
+                leaving.take(document, &field.selections, None, false);
+            }
+        }
+        leaving
+    }
+
+    /// Finds the inputs whose places must not share objects.
+    fn part_places(&mut self) {
+        let fetches = &self.plan.fetches;
+        // A second answer about the root may bring objects anywhere.
+        let roots = fetches.iter().filter(|it| it.inputs.is_empty()).count();
+        let each = |(fetch, plan): (usize, &FetchPlan)| {
+            let inputs = 0..plan.inputs.len();
+            inputs.map(|input| (fetch, input)).collect::<Vec<_>>()
+        };
+        let all: Vec<_> = fetches.iter().enumerate().flat_map(each).collect();
+        let of = |(fetch, input): (usize, usize)| &fetches[fetch].inputs[input];
+        let is_apart = |own: &(usize, usize)| {
+            let others = all.iter().filter(|other| *other != own);
+            let mut places = others.flat_map(|other| &of(*other).places);
+            of(*own).places.len() > 1
+                && (roots > 1 || places.any(|place| of(*own).is_touched_by(place)))
+        };
+        let apart: Vec<_> = all.iter().copied().filter(is_apart).collect();
+        for (fetch, input) in apart {
+            self.plan.fetches[fetch].inputs[input].are_places_apart = true;
+        }
     }
 
     /// Orders keys and renders texts, when all fetches are known.
@@ -471,31 +527,6 @@ fn place(path: &FlattenNodePath, schema: &Schema) -> Place {
         path: path_steps(path, schema),
         needs: Vec::new(),
     }
-}
-
-/// Whether fields of an operation, or of its fragments, depend on variables.
-fn has_conditions(document: &Document) -> bool {
-    let fragments = document.fragments.iter().map(|it| &it.selection_set);
-    fragments
-        .chain([&document.operation.selection_set])
-        .any(depends_on_variables)
-}
-
-fn depends_on_variables(set: &SelectionSet) -> bool {
-    set.items.iter().any(|item| match item {
-        SelectionItem::Field(field) => {
-            field.skip_if.is_some()
-                || field.include_if.is_some()
-                || depends_on_variables(&field.selections)
-        }
-        SelectionItem::InlineFragment(inline) => {
-            inline.skip_if.is_some()
-                || inline.include_if.is_some()
-                || depends_on_variables(&inline.selections)
-        }
-        // `has_conditions` visits each fragment's definition once.
-        SelectionItem::FragmentSpread(_) => false,
-    })
 }
 
 fn path_steps(path: &FlattenNodePath, schema: &Schema) -> Vec<PathStep> {

@@ -3,6 +3,7 @@
 //! The planner is a library whose plans are proven before they are used (see `proof`); where one does
 //! not answer the operation, the planner is asked in other ways.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use graphql_tools::parser::query::{Definition, OperationDefinition};
@@ -10,8 +11,8 @@ use hive_router_query_planner::ast::normalization::normalize_operation;
 use hive_router_query_planner::ast::operation::OperationDefinition as PlannedOperation;
 use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::SelectionSet;
+use hive_router_query_planner::planner::Planner;
 use hive_router_query_planner::planner::plan_nodes::{ParallelNode, PlanNode, SequenceNode};
-use hive_router_query_planner::planner::{Planner, PlannerError};
 use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
 
 use crate::by_type::by_type;
@@ -25,7 +26,9 @@ use crate::override_labels::Overrides;
 use crate::plan::{self, Compiled, Plan, PlanInputs};
 use crate::prepare::Chosen;
 use crate::proof::{Claim, Gap, Missing};
+use crate::requiring::Parting;
 use crate::supergraph::Supergraph;
+use crate::unselected;
 use crate::unserved;
 use crate::variables::Declared;
 
@@ -34,6 +37,9 @@ const WRITTEN_MAX: usize = 2_000;
 
 /// Fields of an operation that are planned apart.
 const APART_MAX: usize = 8;
+
+/// How often what fields require may itself require others.
+const REQUIRED_LEVELS: usize = 4;
 
 /// What an operation is planned with.
 pub(crate) struct Planning<'a> {
@@ -79,6 +85,12 @@ impl Planning<'_> {
         if normalized.operation.selection_set.is_empty() {
             return Ok(Planned::default());
         }
+        let root_type = self.supergraph.schema.root(chosen.kind);
+        unselected::fill(
+            &mut normalized.operation.selection_set,
+            root_type,
+            (&self.supergraph.schema, &self.supergraph.composition),
+        );
         let inputs = PlanInputs {
             schema: &self.supergraph.schema,
             subgraphs: self.supergraph.subgraphs(),
@@ -90,7 +102,7 @@ impl Planning<'_> {
             schema: &self.supergraph.schema,
             composition: &self.supergraph.composition,
             declared,
-            root_type: self.supergraph.schema.root(chosen.kind),
+            root_type,
             asked: &normalized.operation.selection_set,
             work: self.work,
         };
@@ -209,11 +221,12 @@ impl Planning<'_> {
         let whole = |operation: &PlannedOperation| match self.whole(operation) {
             Ok(Some(node)) => Attempt::Node(Box::new(node)),
             Ok(None) => Attempt::NothingToAsk,
-            Err(error) => Attempt::Failed(error.to_string()),
+            Err(reason) => Attempt::Failed(reason),
         };
         match way {
             Way::Whole => whole(operation),
             Way::InParts => self.in_parts(operation),
+            Way::Behind => self.behind(operation, claim, REQUIRED_LEVELS),
             Way::ByType => {
                 let asked = by_type(claim.schema, claim.root_type, claim.asked, WRITTEN_MAX);
                 asked.map_or(Attempt::NotThisWay, |selection_set| {
@@ -227,12 +240,22 @@ impl Planning<'_> {
     }
 
     /// A plan of the whole operation; nothing when no subgraph need be asked.
-    fn whole(&self, operation: &PlannedOperation) -> Result<Option<PlanNode>, PlannerError> {
+    ///
+    /// # Errors
+    /// Why the planner has none.
+    fn whole(&self, operation: &PlannedOperation) -> Result<Option<PlanNode>, String> {
         let plan = |planner: &Planner| {
             let overrides = self.overrides.for_planner();
             let planned =
-                planner.plan_from_normalized_operation(operation, overrides, &self.work.token);
-            planned.map(|planned| planned.node)
+                || planner.plan_from_normalized_operation(operation, overrides, &self.work.token);
+            // The planner has assertions that some operations do not meet. It may still have a plan
+            // when it is asked in another way.
+            match catch_unwind(AssertUnwindSafe(planned)) {
+                Ok(planned) => planned
+                    .map(|planned| planned.node)
+                    .map_err(|error| error.to_string()),
+                Err(_) => Err("the planner failed an assertion of its own".to_owned()),
+            }
         };
         let node = plan(&self.supergraph.planner)?;
         if let (Some(careful), Some(first)) = (&self.supergraph.careful, &node)
@@ -243,6 +266,48 @@ impl Planning<'_> {
             return Ok(Some(other));
         }
         Ok(node)
+    }
+
+    /// A plan of what fields require, and behind it the requests for the fields. What is required may
+    /// itself require others, which are then planned in the same way.
+    fn behind(
+        &self,
+        operation: &PlannedOperation,
+        claim: &Claim<'_>,
+        levels_left: usize,
+    ) -> Attempt {
+        let asked = &operation.selection_set;
+        let by_type = by_type(claim.schema, claim.root_type, asked, WRITTEN_MAX);
+        let parting = Parting {
+            schema: claim.schema,
+            composition: claim.composition,
+            subgraphs: self.supergraph.subgraphs(),
+            variables: operation.variable_definitions.as_deref().unwrap_or(&[]),
+        };
+        let parted = parting.part(claim.root_type, by_type.as_ref().unwrap_or(asked));
+        // A subscription's first request may have nothing before it.
+        let is_subscription = operation.operation_kind == Some(PlannedKind::Subscription);
+        let Some(parted) = parted.filter(|_| !is_subscription) else {
+            return Attempt::NotThisWay;
+        };
+        let rest = PlannedOperation {
+            selection_set: parted.rest,
+            ..operation.clone()
+        };
+        let node = match self.whole(&rest) {
+            Ok(Some(node)) => node,
+            Ok(None) => return Attempt::NotThisWay,
+            Err(reason) => match levels_left.checked_sub(1) {
+                Some(left) if self.work.go_on().is_ok() => match self.behind(&rest, claim, left) {
+                    Attempt::Node(node) => *node,
+                    other => return other,
+                },
+                _ => return Attempt::Failed(reason),
+            },
+        };
+        let mut nodes = vec![node];
+        nodes.extend(parted.behind);
+        Attempt::Node(Box::new(PlanNode::Sequence(SequenceNode { nodes })))
     }
 
     /// A plan of each root field. They depend on nothing but their order, and the planner's
@@ -267,7 +332,7 @@ impl Planning<'_> {
             }
             match self.whole(&part) {
                 Ok(node) => nodes.extend(node),
-                Err(error) => return Attempt::Failed(error.to_string()),
+                Err(reason) => return Attempt::Failed(reason),
             }
         }
         Attempt::Node(Box::new(match operation.operation_kind {
@@ -288,10 +353,12 @@ enum Way {
     InParts,
     /// With one fragment for each object type.
     ByType,
+    /// Fields that require others behind a plan of what they require.
+    Behind,
 }
 
 impl Way {
-    const ALL: [Way; 3] = [Way::Whole, Way::InParts, Way::ByType];
+    const ALL: [Way; 4] = [Way::Whole, Way::InParts, Way::ByType, Way::Behind];
 }
 
 /// What came of one way.

@@ -20,7 +20,9 @@ use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
 use crate::introspection;
 use crate::large_stack;
-use crate::limits::{Extent, Limits, QueryDocument, TooMuch, exceeded, measure, selection_set};
+use crate::limits::{
+    Extent, Limits, QueryDocument, TooMuch, check_variables, exceeded, measure, selection_set,
+};
 use crate::operations::{Asked, OperationOptions, Refusal};
 use crate::planning::Planning;
 use crate::prepared::{Prepared, Shown};
@@ -116,6 +118,7 @@ pub(crate) fn check<T>(
     let checking = Checking { schema, options };
     let document = parse(query, &options.limits)?;
     // Before validation, some of whose rules compare all pairs of fields or expand fragments.
+    check_variables(query, &document).map_err(|excess| Refusal::from_error(excess.error()))?;
     let extents = checking.measure(&document)?;
     let selections = extents.iter().map(|it| it.selections);
     work.admit(selections.fold(0, u64::saturating_add))?;

@@ -130,6 +130,16 @@ impl Claim<'_> {
         }
         let mut names = BTreeSet::new();
         conditions(self.asked, &mut names);
+        // What is asked may be a part of what the plan is for, whose requests depend on more.
+        for document in documents {
+            conditions(&document.operation.selection_set, &mut names);
+            for fragment in &document.fragments {
+                conditions(&fragment.selection_set, &mut names);
+            }
+        }
+        if let Some(step) = &plan.root {
+            self.conditions_of_steps(step, &mut names);
+        }
         let mut is_whole = names.len() <= COMBINED_MAX;
         for truths in trials(&names.into_iter().collect::<Vec<_>>()) {
             let mut trial = Trial {
@@ -155,6 +165,31 @@ impl Claim<'_> {
             }
         }
         Ok((replaced, is_whole))
+    }
+}
+
+impl<'a> Claim<'a> {
+    /// The variables on which steps depend.
+    fn conditions_of_steps(&self, step: &Step, names: &mut BTreeSet<&'a str>) {
+        match step {
+            Step::Fetch(_) => {}
+            Step::Sequence(steps) | Step::Parallel(steps) => {
+                for step in steps {
+                    self.conditions_of_steps(step, names);
+                }
+            }
+            Step::Condition {
+                variable,
+                if_true,
+                if_false,
+            } => {
+                let declared = self.declared.get(*variable);
+                names.extend(declared.map(|it| it.name.as_str()));
+                for clause in [if_true, if_false].into_iter().flatten() {
+                    self.conditions_of_steps(clause, names);
+                }
+            }
+        }
     }
 }
 

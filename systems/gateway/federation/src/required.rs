@@ -131,7 +131,8 @@ impl<'a> Source<'a> {
     }
 }
 
-fn keys(path: &[PathStep]) -> Vec<&[u8]> {
+/// The response keys of a path.
+pub(crate) fn keys(path: &[PathStep]) -> Vec<&[u8]> {
     path.iter()
         .filter_map(|step| match step {
             PathStep::Key(key) => Some(key.as_slice()),
@@ -210,6 +211,7 @@ fn field(
         // The client's schema lacks inaccessible fields; these count as nullable, and the subgraph
         // judges a null itself.
         non_null: definition.is_some_and(|it| it.field_type.to_string().ends_with('!')),
+        is_optional: false,
         needs,
     })
 }

@@ -20,7 +20,7 @@ pub(crate) use measure::Measure;
 pub(crate) use places::{Place, Places, Room, path_bytes};
 
 /// Why a value was not written to its end.
-enum Stop {
+pub(crate) enum Stop {
     /// It had to be null, and its place does not allow that.
     Nulled,
     /// Other requests come first; [`Writer::resumed`] knows where to go on.
@@ -107,6 +107,8 @@ pub(crate) struct Writer<'a> {
     work: usize,
     /// The objects and lists to go on with, from the innermost to the root.
     resumed: Vec<Resumption>,
+    /// The parts of an answer of introspection to go on with, from the root to the innermost.
+    pub(crate) introspected: Vec<introspection::Part<'a>>,
 }
 
 impl<'a> Writer<'a> {
@@ -129,6 +131,7 @@ impl<'a> Writer<'a> {
             turns: 0,
             work: bytes_max.max(WORK_MIN),
             resumed: Vec::new(),
+            introspected: Vec::new(),
             out,
             errors: Vec::new(),
             left_out: 0,
@@ -201,7 +204,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Counts what is about to be written, a member or an item.
-    fn step(&mut self, bytes: usize) -> Result<(), Stop> {
+    pub(crate) fn step(&mut self, bytes: usize) -> Result<(), Stop> {
         if self.turn == 0 {
             return Err(self.end_turn());
         }
@@ -219,7 +222,7 @@ impl<'a> Writer<'a> {
         Stop::Paused
     }
 
-    fn has_room(&self, bytes: usize) -> bool {
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
         self.out.len().saturating_add(bytes) <= self.end_max
     }
 
@@ -232,7 +235,7 @@ impl<'a> Writer<'a> {
         // and reads the object once.
         let mut at = self.enter(b'{');
         // Outer ones are popped first, so whatever is left lies inside the member at `position`.
-        let mut is_inside = !self.resumed.is_empty();
+        let mut is_inside = !self.resumed.is_empty() || !self.introspected.is_empty();
         for (position, member) in members.iter().enumerate().skip(at.position) {
             at.position = position;
             // Otherwise the member's key is written, and a part of its value.
@@ -262,7 +265,9 @@ impl<'a> Writer<'a> {
                 What::Deferred(_) => unreachable!("such a member is never present"),
                 What::Value(shape) => match &member.introspection {
                     Some(asked) => {
-                        introspection::write_root(self, asked, shape);
+                        if let Err(stop) = introspection::write_root(self, asked, shape) {
+                            return Err(self.leave(stop, at));
+                        }
                         if !self.has_room(0) {
                             return Err(Stop::TooLarge);
                         }
@@ -437,6 +442,16 @@ impl<'a> Writer<'a> {
         self.store.write(value, &mut self.out);
         let bytes = self.out.len() - before;
         self.turn = self.turn.saturating_sub(bytes / STEP_BYTES);
+        Ok(())
+    }
+
+    /// Writes a text of the schema.
+    pub(crate) fn json_string(&mut self, text: &str) -> Result<(), Stop> {
+        if !self.has_room(text.len()) {
+            return Err(Stop::TooLarge);
+        }
+        json_text::write_string(text, &mut self.out);
+        self.turn = self.turn.saturating_sub(text.len() / STEP_BYTES);
         Ok(())
     }
 

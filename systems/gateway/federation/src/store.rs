@@ -139,10 +139,8 @@ impl Store {
             .map_err(|_| Malformed("the body is not valid UTF-8".to_owned()))?;
         let start = self.text.len();
         let end = start.saturating_add(body.len());
-        // Objects count here beside the items and members that hold them: hence `VALUE_BYTES / 2`.
-        let values = self.items.len() + self.members.len() + self.objects.len();
         // Looked at before the text is copied, and for each value before it is kept.
-        let taken = end.saturating_add(values * (VALUE_BYTES / 2));
+        let taken = self.taken().saturating_add(body.len());
         let Some(left) = self.bytes_max.checked_sub(taken) else {
             return Err(self.full());
         };
@@ -382,6 +380,69 @@ impl Store {
             mark: Cell::default(),
         });
         Value::Object(id)
+    }
+
+    /// An object of its own with the same members, and so on below it; nothing where it does not
+    /// fit. What was merged into the object is not copied, so there must be nothing yet.
+    pub(crate) fn copy(&mut self, object: ObjectId) -> Option<ObjectId> {
+        let (items, members) = self.begin();
+        let copied = self.copied(Value::Object(object));
+        // A copy that ended early leaves elements open.
+        self.open_items.truncate(items);
+        self.open_members.truncate(members);
+        match copied {
+            Some(Value::Object(copied)) => Some(copied),
+            _ => None,
+        }
+    }
+
+    fn copied(&mut self, value: Value) -> Option<Value> {
+        let (items, members) = self.begin();
+        match value {
+            Value::List(list) => {
+                self.reserve(list.len)?;
+                for index in 0..list.len as usize {
+                    let item = self.copied(self.items(list)[index])?;
+                    self.push_item(item);
+                }
+                Some(self.close_list(items))
+            }
+            Value::Object(object) => {
+                let Object {
+                    members: run,
+                    links,
+                    ..
+                } = self.objects[object.0 as usize];
+                assert_eq!(links, 0, "only what was just received is copied");
+                self.reserve(run.len + 1)?;
+                for index in run.start..run.start + run.len {
+                    let Member { key, value } = self.members[index as usize];
+                    let value = self.copied(value)?;
+                    self.push_member(key, value);
+                }
+                Some(self.close_object(members))
+            }
+            leaf => Some(leaf),
+        }
+    }
+
+    /// Whether there is room for so many more values beside those that are open.
+    fn reserve(&mut self, values: u32) -> Option<()> {
+        let open = self.open_items.len() + self.open_members.len();
+        let taken = self.taken().saturating_add(open * VALUE_BYTES);
+        let wanted = (values as usize).saturating_mul(VALUE_BYTES);
+        if taken.saturating_add(wanted) > self.bytes_max {
+            self.is_full = true;
+            return None;
+        }
+        Some(())
+    }
+
+    /// Bytes that all of it takes, roughly.
+    fn taken(&self) -> usize {
+        // Objects count here beside the items and members that hold them: hence `VALUE_BYTES / 2`.
+        let values = self.items.len() + self.members.len() + self.objects.len();
+        self.text.len().saturating_add(values * (VALUE_BYTES / 2))
     }
 
     /// An object without members, the root of a request's data.

@@ -91,6 +91,8 @@ fn execute(query: &str, bounds: Bounds, fetch: &impl Fetch) -> Executed {
     let supergraph = Arc::new(Supergraph::parse(SDL).unwrap());
     let options = OperationOptions {
         bounds,
+        introspection: true,
+        introspection_max_depth: false,
         ..OperationOptions::default()
     };
     let operations = Operations::new(Arc::clone(&supergraph), options);
@@ -311,4 +313,54 @@ fn a_subgraph_is_not_asked_about_too_many_entities() {
     assert!(body.contains(r#""path":["as","@","bs","@"]"#), "{body}");
     let executed = execute(&query(3), Bounds::default(), &Subgraphs::new(10));
     assert_eq!(executed.error_count(), 0);
+}
+
+/// What the type `T` of eight fields, all of type `T`, says of itself and its fields, so many levels
+/// deep: the query, and the answer.
+fn nested_introspection(levels: usize) -> (String, impl Fn() -> String) {
+    let mut asked = "name".to_owned();
+    for _ in 0..levels {
+        asked = format!("name fields {{ name type {{ {asked} }} }}");
+    }
+    let query =
+        format!("{{ before: __typename __type(name: \"T\") {{ {asked} }} after: __typename }}");
+    let answer = move || {
+        let mut told = r#"{"name":"T"}"#.to_owned();
+        for _ in 0..levels {
+            let field = |index| format!(r#"{{"name":"f{index}","type":{told}}}"#);
+            let fields: Vec<String> = (0..8).map(field).collect();
+            told = format!(r#"{{"name":"T","fields":[{}]}}"#, fields.join(","));
+        }
+        format!(r#"{{"before":"Query","__type":{told},"after":"Query"}}"#)
+    };
+    (query, answer)
+}
+
+#[test]
+fn other_requests_go_on_while_a_large_schema_is_told() {
+    let subgraphs = Subgraphs::new(1);
+    let (query, expected) = nested_introspection(5);
+    let executed = execute(&query, Bounds::default(), &subgraphs);
+    assert_eq!(executed.error_count(), 0);
+    // 37,449 objects of each kind, with two members each.
+    let pauses = subgraphs.pauses.get();
+    assert!((4..=9).contains(&pauses), "{pauses}");
+    assert!(
+        executed.data() == expected().as_bytes(),
+        "what is told in turns is not what is told at once"
+    );
+}
+
+#[test]
+fn a_schema_is_told_up_to_the_size_of_a_response_and_no_further() {
+    let subgraphs = Subgraphs::new(1);
+    // Half a gigabyte, if all of it were written.
+    let (query, _) = nested_introspection(8);
+    let executed = execute(&query, small(), &subgraphs);
+    assert_eq!(executed.data(), b"null");
+    assert_eq!(codes(&executed), ["RESPONSE_TOO_LARGE"]);
+    assert!(executed.is_cut());
+    // Known at the end of the turn in which it became too large.
+    let pauses = subgraphs.pauses.get();
+    assert!((1..=8).contains(&pauses), "{pauses}");
 }

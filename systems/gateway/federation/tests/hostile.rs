@@ -41,6 +41,69 @@ fn many(count: usize, part: impl Fn(usize) -> String) -> String {
 }
 
 #[test]
+fn what_is_said_of_a_wrong_document_does_not_repeat_long_names() {
+    let operations = operations(OperationOptions::default());
+    let told = |query: &str| {
+        let refusal = operations.prepare(query, None).unwrap_err();
+        let messages: Vec<String> = refusal.errors.iter().map(|it| it.message.clone()).collect();
+        messages
+    };
+    let unused = |count| many(count, |index| format!("$v{index}: Int "));
+    // The name of the operation stands in the message about each of its variables.
+    let name = "n".repeat(1_000_000);
+    let messages = told(&format!("query {name}({}) {{ __typename }}", unused(100)));
+    let bytes: usize = messages.iter().map(String::len).sum();
+    assert!(bytes < 1_000_000, "{bytes}");
+    assert!(
+        messages[0].contains("too many variables"),
+        "{}",
+        messages[0]
+    );
+    // The variables of a fragment are those of all operations that spread it.
+    let spreads = many(600, |index| format!("query q{index} {{ ...F }} "));
+    let used = many(900, |index| {
+        format!("a{index}: place(id: $v{index}) {{ id }} ")
+    });
+    let messages = told(&format!("{spreads} fragment F on Query {{ {used} }}"));
+    assert!(
+        messages[0].contains("too many variables"),
+        "{}",
+        messages[0]
+    );
+    // The response key stands in the message about each pair that does not fit.
+    let key = "k".repeat(4_000);
+    let pairs = many(200, |index| format!("{key}: place(id: {index}) {{ id }} "));
+    let messages = told(&format!("{{ {pairs} }}"));
+    assert!(
+        messages[0].contains("response keys"),
+        "{}",
+        &messages[0][..200]
+    );
+    // What is long and occurs once is told, and used.
+    let messages = told(&format!(
+        "query {}($v: Int) {{ __typename }}",
+        &name[..10_000]
+    ));
+    assert!(
+        messages[0].contains("is never used in operation \"nnn"),
+        "{}",
+        &messages[0][..80]
+    );
+    assert!(
+        operations
+            .prepare(&format!("query {name} {{ __typename }}"), None)
+            .is_ok()
+    );
+    let many_variables = format!("query q({}) {{ __typename }}", unused(1_000));
+    let messages = told(&many_variables);
+    assert!(
+        messages[0].contains("is never used in operation \"q\""),
+        "{}",
+        messages[0]
+    );
+}
+
+#[test]
 fn documents_that_are_too_large_or_too_deep_are_refused_by_their_size() {
     let operations = operations(OperationOptions::default());
     let deep = |open: &str, close: &str, count: usize| {

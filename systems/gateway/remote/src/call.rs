@@ -44,6 +44,10 @@ pub struct CallError(pub String);
 pub trait Sources {
     /// Sends one request and waits for its whole answer.
     fn call(&self, call: Call) -> impl Future<Output = Result<CallAnswer, CallError>>;
+
+    /// Lets the other requests of this thread go on; called now and then while a large answer is
+    /// made.
+    fn give_way(&self) -> impl Future<Output = ()>;
 }
 
 /// Headers of clients that never reach a service, besides those that end with each connection.

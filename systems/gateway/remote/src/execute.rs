@@ -1,5 +1,7 @@
 //! Carries a route out.
 
+use std::cell::Cell;
+
 use bytes::Bytes;
 use futures_util::future::join_all;
 use gateway_federation::{Checked, GraphqlError, OperationKind, Variables, errors_body};
@@ -12,7 +14,7 @@ use crate::call::{Call, CallAnswer, CallError, Sources};
 use crate::failure;
 use crate::literal::write_members;
 use crate::merged::{Prepared, Settings};
-use crate::output::Selecting;
+use crate::output::{Selecting, Unwritten};
 use crate::route::{ActionPart, Content, Item, Part, RemotePart};
 use crate::session::Session;
 
@@ -23,6 +25,8 @@ pub struct Executed {
     pub body: Bytes,
     /// Whether there are errors.
     pub has_errors: bool,
+    /// Whether there is an error in place of an answer because of a limit.
+    pub is_cut: bool,
     /// What services and handlers want the client to keep.
     pub cookies: Vec<HeaderValue>,
 }
@@ -43,6 +47,12 @@ enum Failure {
     /// Errors of a service as it sent them.
     Verbatim(CallAnswer),
     Own(Vec<u8>, Vec<HeaderValue>),
+}
+
+impl From<Box<GraphqlError>> for Failure {
+    fn from(error: Box<GraphqlError>) -> Self {
+        Failure::from(*error)
+    }
 }
 
 impl From<GraphqlError> for Failure {
@@ -79,8 +89,14 @@ impl Prepared {
             },
             asking,
             sources,
+            writable: Cell::new(self.settings.bounds.response_bytes),
+            receivable: Cell::new(self.settings.bounds.answers_bytes),
+            is_cut: Cell::new(false),
         };
         let parts = &self.route.parts;
+        if let Err(error) = run.check_payloads(parts) {
+            return run.beyond(error, Vec::new());
+        }
         let outcomes = match parts.as_slice() {
             // One part needs no list of futures; most operations are of this kind.
             [only] => vec![run.part(only).await],
@@ -102,7 +118,7 @@ impl Prepared {
                 outcomes
             }
         };
-        run.respond(outcomes)
+        run.respond(outcomes).await
     }
 }
 
@@ -113,6 +129,12 @@ struct Run<'a, S> {
     presences: Vec<bool>,
     asking: Asking<'a>,
     sources: &'a S,
+    /// Bytes of the response that may still be made of answers to actions and introspection.
+    writable: Cell<usize>,
+    /// Bytes of answers that may still be kept.
+    receivable: Cell<usize>,
+    /// Whether there is an error because of a limit.
+    is_cut: Cell<bool>,
 }
 
 impl<S: Sources> Run<'_, S> {
@@ -162,6 +184,9 @@ impl<S: Sources> Run<'_, S> {
                 return Outcome::Failed(error.into());
             }
         };
+        if let Err(error) = self.receive(&answer) {
+            return Outcome::Failed(error.into());
+        }
         let problem = match Answer::read(&answer.body) {
             Err(Unreadable::Json) => "Received invalid JSON value from remote".to_owned(),
             Err(Unreadable::Object) => {
@@ -231,6 +256,7 @@ impl<S: Sources> Run<'_, S> {
             let error = failure::error(message, &path, "unexpected");
             Box::new(self.with_internal(error, &reason))
         })?;
+        self.receive(&answer)?;
         let body = Json::parse(&answer.body);
         let status = action::response_variable(answer.status);
         let transformed = body
@@ -244,13 +270,30 @@ impl<S: Sources> Run<'_, S> {
         let selecting = Selecting {
             checked: self.checked,
             presences: &self.presences,
+            left: &self.writable,
         };
         if let Some(member) = self.checked.root_members().nth(part.member) {
-            selecting
-                .write(member, value, &mut out)
-                .map_err(|message| Box::new(failure::error(message, &path, "unexpected")))?;
+            let written = selecting.write(member, value, &mut out);
+            written.map_err(|reason| match reason {
+                Unwritten::Wrong(message) => Box::new(failure::error(message, &path, "unexpected")),
+                Unwritten::TooLarge => self.cut(self.settings.bounds.response_too_large()),
+            })?;
         }
         Ok((out, answer.cookies))
+    }
+
+    /// Counts an answer that is kept until all are there.
+    fn receive(&self, answer: &CallAnswer) -> Result<(), Box<GraphqlError>> {
+        let left = self.receivable.get().checked_sub(answer.body.len());
+        let left = left.ok_or_else(|| self.cut(self.settings.bounds.answers_too_large()))?;
+        self.receivable.set(left);
+        Ok(())
+    }
+
+    /// The error in place of what is beyond a limit.
+    fn cut(&self, error: GraphqlError) -> Box<GraphqlError> {
+        self.is_cut.set(true);
+        Box::new(error.with("path", "$"))
     }
 
     fn hidden(&self, mut error: GraphqlError) -> GraphqlError {
@@ -263,26 +306,62 @@ impl<S: Sources> Run<'_, S> {
     fn payload(&self, name: &str, part: &ActionPart) -> Vec<u8> {
         // 256 bytes: room for the fixed parts, a few arguments and session variables.
         let mut out = Vec::with_capacity(256 + self.prepared.query.len());
-        out.extend_from_slice(b"{\"action\":{\"name\":");
-        gateway_template::write_text(name, &mut out);
-        out.extend_from_slice(b"},\"input\":");
-        write_members(&part.arguments, self.asking.variables, &mut out);
-        out.extend_from_slice(b",\"session_variables\":");
-        self.asking.session.write_json(&mut out);
-        out.extend_from_slice(b",\"request_query\":");
+        self.write_input(name, part, &mut out);
         gateway_template::write_text(&self.prepared.query, &mut out);
         out.push(b'}');
         out
     }
 
-    fn respond(&self, mut outcomes: Vec<Outcome>) -> Executed {
+    /// A payload up to the text of the query.
+    fn write_input(&self, name: &str, part: &ActionPart, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"action\":{\"name\":");
+        gateway_template::write_text(name, out);
+        out.extend_from_slice(b"},\"input\":");
+        write_members(&part.arguments, self.asking.variables, out);
+        out.extend_from_slice(b",\"session_variables\":");
+        self.asking.session.write_json(out);
+        out.extend_from_slice(b",\"request_query\":");
+    }
+
+    /// Refuses an operation whose actions would be sent too much in all. Each payload has the whole
+    /// query, and a variable may stand in any number of them, so that what is sent grows with the
+    /// square of what the client sends. Before any handler is asked, because a mutation should not end
+    /// half way.
+    fn check_payloads(&self, parts: &[Part]) -> Result<(), GraphqlError> {
+        let actions = parts.iter().filter_map(|part| match part {
+            Part::Action(part) if self.is_there(part.presence) => Some(part),
+            _ => None,
+        });
+        // One is always sent: it is as long as what the client has sent.
+        if actions.clone().nth(1).is_none() {
+            return Ok(());
+        }
+        let mut text = Vec::with_capacity(self.prepared.query.len() + 2);
+        gateway_template::write_text(&self.prepared.query, &mut text);
+        let after_input = text.len() + b"}".len();
+        let most = self.settings.payload_bytes;
+        let mut left = most;
+        for part in actions {
+            text.clear();
+            self.write_input(&self.settings.actions[part.action].name, part, &mut text);
+            left = left
+                .checked_sub(text.len() + after_input)
+                .ok_or_else(|| payloads_too_large(most))?;
+        }
+        Ok(())
+    }
+
+    async fn respond(&self, mut outcomes: Vec<Outcome>) -> Executed {
         // Cookies come first, because they go to the client even when a part has failed.
         let cookies = cookies(&mut outcomes);
         if let Some(failure) = outcomes.iter().find_map(|outcome| match outcome {
             Outcome::Failed(failure) => Some(failure),
             _ => None,
         }) {
-            return failed(failure, cookies);
+            return Executed {
+                is_cut: self.is_cut.get(),
+                ..failed(failure, cookies)
+            };
         }
         let route = &self.prepared.route;
         // The body is shared, not copied: what the service sent is what the client gets.
@@ -292,6 +371,7 @@ impl<S: Sources> Run<'_, S> {
             return Executed {
                 body: answer.body.clone(),
                 has_errors: false,
+                is_cut: false,
                 cookies,
             };
         }
@@ -304,23 +384,61 @@ impl<S: Sources> Run<'_, S> {
                 _ => None,
             })
             .collect();
+        let mut introspected = Vec::new();
+        if let Err(error) = self.introspect(&route.items, &mut introspected).await {
+            return self.beyond(error, cookies);
+        }
+        let pieces = Pieces {
+            outcomes: &outcomes,
+            answers: &answers,
+            introspected: &introspected,
+        };
         let mut out = b"{\"data\":".to_vec();
-        self.write_items(&route.items, &outcomes, &answers, &mut out);
+        self.write_items(&route.items, &pieces, &mut out);
         out.push(b'}');
         Executed {
             body: out.into(),
             has_errors: false,
+            is_cut: false,
             cookies,
         }
     }
 
-    fn write_items(
+    /// The answer to a request beyond a limit.
+    fn beyond(&self, error: GraphqlError, cookies: Vec<HeaderValue>) -> Executed {
+        let failure = Failure::from(error.with("path", "$"));
+        Executed {
+            is_cut: true,
+            ..failed(&failure, cookies)
+        }
+    }
+
+    /// The answers to `__schema` and `__type` by their positions, which may have so many bytes together.
+    async fn introspect(
         &self,
         items: &[Item],
-        outcomes: &[Outcome],
-        answers: &[Option<Answer<'_>>],
-        out: &mut Vec<u8>,
-    ) {
+        told: &mut Vec<(usize, Vec<u8>)>,
+    ) -> Result<(), GraphqlError> {
+        for item in items.iter().filter(|item| self.is_there(item.presence)) {
+            // Both are fields of the root, never of a namespace.
+            let Content::Introspection(position) = &item.content else {
+                continue;
+            };
+            let variables = self.asking.variables;
+            let give_way = async || self.sources.give_way().await;
+            let left = self.writable.get();
+            let written = self
+                .checked
+                .write_introspection(*position, variables, (Vec::new(), left), give_way)
+                .await;
+            let json = written.map_err(|_| self.settings.bounds.response_too_large())?;
+            self.writable.set(left - json.len());
+            told.push((*position, json));
+        }
+        Ok(())
+    }
+
+    fn write_items(&self, items: &[Item], pieces: &Pieces<'_>, out: &mut Vec<u8>) {
         out.push(b'{');
         let mut is_first = true;
         for item in items.iter().filter(|item| self.is_there(item.presence)) {
@@ -331,21 +449,17 @@ impl<S: Sources> Run<'_, S> {
             match &item.content {
                 Content::Text(text) => out.extend_from_slice(text),
                 Content::Introspection(position) => {
-                    // The writer takes the buffer and gives it back; `out` is empty for that
-                    // moment.
-                    let written = std::mem::take(out);
-                    let variables = self.asking.variables;
-                    *out = self
-                        .checked
-                        .write_introspection(*position, variables, written);
+                    let mut told = pieces.introspected.iter();
+                    let told = told.find(|(known, _)| known == position);
+                    out.extend_from_slice(told.map_or(b"null", |(_, json)| json));
                 }
-                Content::Namespace(items) => self.write_items(items, outcomes, answers, out),
-                Content::Action(part) => match outcomes.get(*part) {
+                Content::Namespace(items) => self.write_items(items, pieces, out),
+                Content::Action(part) => match pieces.outcomes.get(*part) {
                     Some(Outcome::Action(json, _)) => out.extend_from_slice(json),
                     _ => out.extend_from_slice(b"null"),
                 },
                 Content::Member { part, key } => {
-                    let answer = answers.get(*part).and_then(Option::as_ref);
+                    let answer = pieces.answers.get(*part).and_then(Option::as_ref);
                     let raw = answer.and_then(|answer| answer.member(key));
                     self.write_member(*part, key, raw.unwrap_or("null"), out);
                 }
@@ -364,6 +478,22 @@ impl<S: Sources> Run<'_, S> {
             _ => out.extend_from_slice(raw.as_bytes()),
         }
     }
+}
+
+/// What an answer is put together from.
+struct Pieces<'a> {
+    outcomes: &'a [Outcome],
+    /// The answers of services among the outcomes.
+    answers: &'a [Option<Answer<'a>>],
+    /// What introspection says, by the position of its member.
+    introspected: &'a [(usize, Vec<u8>)],
+}
+
+fn payloads_too_large(most: usize) -> GraphqlError {
+    let message = format!(
+        "the actions of this operation would be sent more than {most} bytes, as each of them gets the whole query; ask for fewer actions at a time, or move values from the query into variables"
+    );
+    GraphqlError::new(message, "validation-failed")
 }
 
 fn cookies(outcomes: &mut [Outcome]) -> Vec<HeaderValue> {
@@ -396,6 +526,7 @@ fn failed(failure: &Failure, cookies: Vec<HeaderValue>) -> Executed {
     Executed {
         body: body.into(),
         has_errors: true,
+        is_cut: false,
         cookies,
     }
 }

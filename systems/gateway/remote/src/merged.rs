@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gateway_config::Config;
 use gateway_federation::{
-    Checked, Effort, GraphqlError, OperationKind, OperationOptions, Refusal, Schema, Stop,
+    Bounds, Checked, Effort, GraphqlError, OperationKind, OperationOptions, Refusal, Schema, Stop,
     Variables, check_operation,
 };
 
@@ -33,6 +33,10 @@ pub(crate) struct Settings {
     pub(crate) actions: Vec<Action>,
     /// Whether errors say more than clients should know.
     pub(crate) shows_internal: bool,
+    /// What one operation may make of the answers to it.
+    pub(crate) bounds: Bounds,
+    /// Bytes that the payloads of all actions of one operation may have.
+    pub(crate) payload_bytes: usize,
 }
 
 /// The merged schema with the operations that are ready.
@@ -78,6 +82,8 @@ impl Merged {
                 remotes: remotes.collect(),
                 actions: config.actions.iter().map(Action::new).collect(),
                 shows_internal,
+                bounds: options.bounds,
+                payload_bytes: config.limits.action_payloads_max_bytes.0.0,
             }),
             operations: OperationCache::new(options.cache_bounds()),
             options,

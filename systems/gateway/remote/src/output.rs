@@ -1,4 +1,8 @@
 //! What a client selected of an action's value.
+//!
+//! A client may select a list a hundred times under as many names, so what is written has a bound.
+
+use std::cell::Cell;
 
 use gateway_federation::{AnswerMember, AnswerShape, Checked, MemberSource};
 use gateway_template::Json;
@@ -7,23 +11,41 @@ use gateway_template::Json;
 pub(crate) struct Selecting<'a> {
     pub(crate) checked: &'a Checked,
     pub(crate) presences: &'a [bool],
+    /// Bytes that may still be written for the operation. A member that is left out counts as one, as
+    /// looking at it is work.
+    pub(crate) left: &'a Cell<usize>,
+}
+
+/// Why a value was not written to its end.
+#[derive(Debug)]
+pub(crate) enum Unwritten {
+    /// What is wrong with the value, as a sentence for the client.
+    Wrong(String),
+    /// More would be written than may be.
+    TooLarge,
 }
 
 impl Selecting<'_> {
     /// Appends the value of a member.
     ///
     /// # Errors
-    /// What is wrong with the value, as a sentence for the client.
+    /// When the value is wrong, or too large.
     pub(crate) fn write(
         &self,
         member: AnswerMember<'_>,
         value: &Json<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unwritten> {
         match member.shape() {
             Some(shape) => self.value(shape, (member.is_non_null(), member.field()), value, out),
             None => Ok(()),
         }
+    }
+
+    fn spend(&self, bytes: usize) -> Result<(), Unwritten> {
+        let left = self.left.get().checked_sub(bytes);
+        self.left.set(left.ok_or(Unwritten::TooLarge)?);
+        Ok(())
     }
 
     fn value(
@@ -32,23 +54,25 @@ impl Selecting<'_> {
         (is_non_null, field): (bool, &str),
         value: &Json<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unwritten> {
         if *value == Json::Null {
             if is_non_null {
-                return Err(format!("expecting not null value for field \"{field}\""));
+                let reason = format!("expecting not null value for field \"{field}\"");
+                return Err(Unwritten::Wrong(reason));
             }
             out.extend_from_slice(b"null");
-            return Ok(());
+            return self.spend(b"null".len());
         }
         if let Some((item, item_is_non_null)) = shape.item() {
             let Json::List(items) = value else {
-                return Err(format!(
+                return Err(Unwritten::Wrong(format!(
                     "expecting array for action webhook response but got {}",
                     bare_kind(value)
-                ));
+                )));
             };
             out.push(b'[');
             for (position, value) in items.iter().enumerate() {
+                self.spend(1)?;
                 if position > 0 {
                     out.push(b',');
                 }
@@ -61,8 +85,9 @@ impl Selecting<'_> {
             return self.object(shape, value, out);
         }
         // Leaves are not checked: a handler's scalars pass as they are.
+        let before = out.len();
         value.write(out);
-        Ok(())
+        self.spend(out.len() - before)
     }
 
     fn object(
@@ -70,12 +95,12 @@ impl Selecting<'_> {
         shape: AnswerShape<'_>,
         value: &Json<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unwritten> {
         if !matches!(value, Json::Object(_)) {
-            return Err(format!(
+            return Err(Unwritten::Wrong(format!(
                 "expecting object for action webhook response but got {}",
                 bare_kind(value)
-            ));
+            )));
         }
         out.push(b'{');
         let mut is_first = true;
@@ -84,8 +109,10 @@ impl Selecting<'_> {
                 .presence()
                 .is_none_or(|index| self.presences.get(index).is_some_and(|it| *it));
             if !is_there {
+                self.spend(1)?;
                 continue;
             }
+            self.spend(1 + member.opener().len())?;
             if !std::mem::take(&mut is_first) {
                 out.push(b',');
             }
@@ -97,10 +124,10 @@ impl Selecting<'_> {
                 MemberSource::Field => match value.get(member.field()) {
                     Some(value) => self.write(member, value, out)?,
                     None if member.is_non_null() => {
-                        return Err(format!(
+                        return Err(Unwritten::Wrong(format!(
                             "field \"{}\" expected in webhook response, but not found",
                             member.field()
-                        ));
+                        )));
                     }
                     None => out.extend_from_slice(b"null"),
                 },

@@ -115,3 +115,23 @@ fn access_to_private_networks_is_allowed_where_configured() {
     assert!(text.contains("private-network-access-id: 01:02"));
     assert!(text.contains("private-network-access-name: home"));
 }
+
+#[test]
+fn every_answer_depends_on_the_origin_whatever_else_it_depends_on() {
+    let rules = rules("");
+    for (said, expected) in [
+        (&[][..], "vary: origin"),
+        (&["origin"], "vary: origin"),
+        (&["Accept, Origin"], "vary: Accept, Origin"),
+        (&["*"], "vary: *"),
+        (&["accept", "cookie"], "vary: accept, cookie, origin"),
+        (&["x-origin"], "vary: x-origin, origin"),
+    ] {
+        let mut headers = HeaderMap::new();
+        for value in said {
+            headers.append(header::VARY, HeaderValue::from_static(value));
+        }
+        rules.mark(None, &mut headers);
+        assert_eq!(show(&headers), expected);
+    }
+}

@@ -100,11 +100,17 @@ fn a_scrape_adds_up_all_workers() {
 #[test]
 fn clients_beyond_the_limit_are_counted_together() {
     let metrics = Metrics::default();
-    let shard = metrics.shard();
+    // Of all workers: what one has met, another may meet as well.
+    let shards = [metrics.shard(), metrics.shard()];
     for number in 0..CLIENTS_MAX + 7 {
-        shard.client(Some(number.to_string()), None);
+        shards[number % 2].client(Some(number.to_string()), None);
     }
+    shards[1].client(Some("0".to_owned()), None);
     let text = text_of(&metrics, Caches::default());
     let name = "graphql_client_requests_total{client_name=\"(other)\",client_version=\"\"}";
     assert_eq!(sample(&text, name), Some(7.0));
+    let name = "graphql_client_requests_total{client_name=\"0\",client_version=\"\"}";
+    assert_eq!(sample(&text, name), Some(2.0));
+    let is_client = |line: &&str| line.starts_with("graphql_client_requests_total{");
+    assert_eq!(text.lines().filter(is_client).count(), CLIENTS_MAX + 1);
 }

@@ -85,6 +85,9 @@ impl Counts for Snapshot {
 fn subscriptions(scrape: &mut Scrape<'_>, told: &Told) -> Result {
     let help = "Subscriptions of clients that are open";
     scrape.gauge("graphql_subscriptions", help, (&[], told.open))?;
+    let help = "Bytes of the requests of subscriptions that are open";
+    let bytes = (&[][..], told.request_bytes);
+    scrape.gauge("graphql_subscriptions_request_bytes", help, bytes)?;
     let help = "Subscriptions that were refused because too many are open";
     scrape.counter("graphql_subscriptions_refused", help, told.refused)?;
     let help = "Responses to events of subscriptions";
@@ -98,6 +101,9 @@ fn subscriptions(scrape: &mut Scrape<'_>, told: &Told) -> Result {
     scrape.counter("graphql_subscriptions_joined", help, told.joined)?;
     let help = "Attempts to subscribe again at a subgraph whose connection was lost";
     scrape.counter("graphql_subscriptions_reconnects", help, told.reconnects)?;
+    let help = "Attempts that wait because many are under way at the same address";
+    let waiting = (&[][..], told.reconnects_waiting);
+    scrape.gauge("graphql_subscriptions_reconnects_waiting", help, waiting)?;
     let ended: Vec<_> = told
         .ended
         .iter()

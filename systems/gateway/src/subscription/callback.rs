@@ -30,7 +30,7 @@ use sha2::{Digest as _, Sha256};
 use crate::clock;
 use crate::reply::{self, Reply};
 
-use super::queue::Event;
+use super::queue::{Ending, Event};
 use super::sharing::Source;
 
 /// Bytes of a body at most: a message, and what is around it.
@@ -57,6 +57,10 @@ struct Known {
     /// Of the verifier, so that the time of a comparison tells nothing of it.
     digest: [u8; 32],
     source: Arc<Source>,
+    /// The subgraph's name.
+    name: Arc<str>,
+    /// A longer event ends it.
+    event_bytes_max: usize,
     seen: Mutex<Instant>,
 }
 
@@ -64,6 +68,7 @@ struct Known {
 #[derive(Debug)]
 pub(super) struct Registration {
     id: String,
+    verifier: String,
     known: Arc<Known>,
     callbacks: Arc<Callbacks>,
 }
@@ -88,16 +93,24 @@ impl Callbacks {
         self.lock().get(id).cloned()
     }
 
-    fn register(self: &Arc<Self>, verifier: &str, source: &Arc<Source>) -> Registration {
-        let id = secret();
+    /// Makes a subscription at the subgraph with this name known, whose events have so many bytes at most.
+    pub(super) fn register(
+        self: &Arc<Self>,
+        (name, event_bytes_max): (&Arc<str>, usize),
+        source: &Arc<Source>,
+    ) -> Registration {
+        let (id, verifier) = (secret(), secret());
         let known = Arc::new(Known {
-            digest: Sha256::digest(verifier).into(),
+            digest: Sha256::digest(&verifier).into(),
             source: Arc::clone(source),
+            name: Arc::clone(name),
+            event_bytes_max,
             seen: Mutex::new(clock::now()),
         });
         self.lock().insert(id.clone(), Arc::clone(&known));
         Registration {
             id,
+            verifier,
             known,
             callbacks: Arc::clone(self),
         }
@@ -119,20 +132,17 @@ pub(super) enum Refused {
 
 /// Asks a subgraph to send events. The caller bounds the time.
 pub(super) async fn subscribe(
-    callbacks: &Arc<Callbacks>,
+    registration: Registration,
     client: &Client,
     config: &Callback,
-    request: EventRequest,
-    source: &Arc<Source>,
+    request: &EventRequest,
 ) -> Result<Registration, Refused> {
-    let verifier = secret();
-    let registration = callbacks.register(&verifier, source);
     let interval = config.heartbeat_interval.0.0;
     let body = with_extension(
         &request.body,
         config,
         &registration.id,
-        (&verifier, interval),
+        (&registration.verifier, interval),
     );
     let call = Call {
         method: Method::POST,
@@ -140,7 +150,7 @@ pub(super) async fn subscribe(
         rendered_headers: HEADERS,
         body: body.ok_or_else(|| Refused::Failed("the request is no JSON object".to_owned()))?,
         timeout: None,
-        reply_bytes_max: Some(ANSWER_BYTES_MAX),
+        reply_bytes_max: Some(ANSWER_BYTES_MAX.min(registration.known.event_bytes_max)),
         is_idempotent: false,
     };
     let reply = client.send(&request.endpoint, call).await;
@@ -198,10 +208,8 @@ pub(super) async fn watch(registration: Registration, source: &Source, interval:
             Either::Right(_) if *lock(&registration.known.seen) != seen => {}
             Either::Right(_) => {
                 let told = "the subgraph gave no sign of life in time";
-                source.push(Event::Failed(GraphqlError::new(
-                    told,
-                    "SUBSCRIPTION_HEARTBEAT_ERROR",
-                )));
+                let error = GraphqlError::new(told, "SUBSCRIPTION_HEARTBEAT_ERROR");
+                source.push(Event::Failed(error)).await;
                 return;
             }
         }
@@ -260,31 +268,75 @@ pub(crate) async fn answer(
         return unknown();
     }
     *lock(&known.seen) = clock::now();
-    carry_out(&known.source, &message, &body)
+    let said = match understood(&message, &body, known.event_bytes_max) {
+        Ok(said) => said,
+        Err(status) => return answered(status),
+    };
+    // A task of its own: all clients get what some have, also when the subgraph hangs up.
+    let done = tokio::task::spawn_local(async move { carry_out(&known, said).await });
+    answered(done.await.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
 }
 
-fn carry_out(source: &Source, message: &Message<'_>, body: &Bytes) -> Reply {
-    let status = match message.action {
-        Action::Check => StatusCode::NO_CONTENT,
-        Action::Next => {
-            let Some(payload) = message.payload else {
-                return reply::empty(StatusCode::BAD_REQUEST);
-            };
-            source.push(Event::Response(body.slice_ref(payload.get().as_bytes())));
+/// What a subgraph says.
+enum Said {
+    /// That the subscription is to be there.
+    Check,
+    Event(Bytes),
+    /// An event that is longer than allowed.
+    TooLong,
+    /// No more events, after this one.
+    Complete(Option<Bytes>),
+}
+
+fn understood(message: &Message<'_>, body: &Bytes, most: usize) -> Result<Said, StatusCode> {
+    let is_long = |it: &RawValue| it.get().len() > most;
+    Ok(match message.action {
+        Action::Check => Said::Check,
+        Action::Next => match message.payload {
+            None => return Err(StatusCode::BAD_REQUEST),
+            Some(payload) if is_long(payload) => Said::TooLong,
+            Some(payload) => Said::Event(body.slice_ref(payload.get().as_bytes())),
+        },
+        Action::Complete if message.errors.is_some_and(is_long) => Said::TooLong,
+        Action::Complete => {
+            let errors = message.errors.map(RawValue::get);
+            let errors = errors.filter(|it| it.starts_with('[') && *it != "[]");
+            Said::Complete(errors.map(|it| format!(r#"{{"data":null,"errors":{it}}}"#).into()))
+        }
+    })
+}
+
+async fn carry_out(known: &Known, said: Said) -> StatusCode {
+    let source = &known.source;
+    match said {
+        Said::Check => StatusCode::NO_CONTENT,
+        Said::Event(body) => {
+            source.push(Event::Response(body)).await;
             StatusCode::OK
         }
-        Action::Complete => {
-            if let Some(errors) = message.errors.map(RawValue::get)
-                && errors.starts_with('[')
-                && errors != "[]"
-            {
-                let response = format!(r#"{{"data":null,"errors":{errors}}}"#);
-                source.push(Event::Response(response.into()));
+        Said::TooLong => {
+            let (name, most) = (&known.name, known.event_bytes_max);
+            log::warn!("subgraph `{name}`: an event is longer than {most} bytes");
+            let told = format!("HTTP fetch failed from '{name}': an event is longer than allowed");
+            let error = GraphqlError::new(told, "SUBREQUEST_HTTP_ERROR");
+            source
+                .push(Event::Failed(error.with("service", &**name)))
+                .await;
+            source.end(Ending::Complete).await;
+            // By which a subgraph knows that it may stop.
+            StatusCode::NOT_FOUND
+        }
+        Said::Complete(last) => {
+            if let Some(last) = last {
+                source.push(Event::Response(last)).await;
             }
-            source.end();
+            source.end(Ending::Complete).await;
             StatusCode::ACCEPTED
         }
-    };
+    }
+}
+
+fn answered(status: StatusCode) -> Reply {
     let mut reply = reply::empty(status);
     let protocol = HeaderValue::from_static("callback");
     reply.headers.insert(PROTOCOL, protocol);

@@ -26,6 +26,7 @@ use super::format;
 use super::opened::{Ended, Opened};
 use super::queue::{Ending, Event};
 use super::sharing::Receiver;
+use super::socket::EXPIRED;
 
 /// Time between two signs to a client that the subscription is there, as in the original.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -61,10 +62,7 @@ impl End {
                 "SUBSCRIPTION_CONFIG_RELOAD",
             ),
             Self::Stopping => ("the gateway stops; subscribe again", "GATEWAY_STOPPING"),
-            Self::TokenExpired => (
-                "subscription closed because the JWT has expired",
-                "SUBSCRIPTION_JWT_EXPIRED",
-            ),
+            Self::TokenExpired => ("subscription closed because the JWT has expired", EXPIRED),
             Self::TooOld => (
                 "the subscription has lasted as long as allowed; subscribe again",
                 "SUBSCRIPTION_MAX_LIFETIME",
@@ -178,13 +176,12 @@ impl Answering {
             is_cut: answered.is_cut,
         })
     }
+}
 
-    /// When the client's token expires.
-    fn expiry(&self) -> Option<Instant> {
-        let context = &self.exchange.context;
-        let left = context.with(JWT_CLAIMS, seconds_until_expiry)?;
-        clock::now().checked_add(Duration::try_from_secs_f64(left.max(0.0)).ok()?)
-    }
+/// When the client's token expires.
+pub(super) fn expiry(exchange: &Exchange) -> Option<Instant> {
+    let left = exchange.context.with(JWT_CLAIMS, seconds_until_expiry)?;
+    clock::now().checked_add(Duration::try_from_secs_f64(left.max(0.0)).ok()?)
 }
 
 /// The event as the answer to the request that subscribes; all others are sent.
@@ -230,7 +227,7 @@ impl Feed {
         let lifetime = config.and_then(|it| it.max_lifetime.as_ref());
         let oldest = lifetime.and_then(|lifetime| now.checked_add(lifetime.0));
         let limits = [
-            (answering.expiry(), End::TokenExpired),
+            (expiry(&answering.exchange), End::TokenExpired),
             (oldest, End::TooOld),
         ];
         let limits = limits.into_iter().filter(|(time, _)| time.is_some());
@@ -294,25 +291,29 @@ impl Feed {
     /// The next part: a response to an event, or a sign that the subscription is there. Nothing when
     /// there are no more.
     async fn make(&mut self) -> Result<Option<Part>, End> {
-        let next = {
-            let event = pin!(self.events.next());
-            match select(event, pin!(until(Some(self.heartbeat)))).await {
-                Either::Left((event, _)) => Some(event),
-                Either::Right(_) => None,
-            }
-        };
-        let part = match next {
-            None => of_gateway(format::heartbeat(self.format)),
-            Some(Err(Ending::Complete)) => return Ok(None),
-            Some(Err(Ending::Cut)) => return Err(End::Stopping),
-            Some(Ok(event)) => {
-                // Others of the thread have their turn while events come without a pause.
-                tokio::task::consume_budget().await;
-                let answered = self.answering.answer(answer_of(event)).await;
-                self.opened.answered();
-                let staged = self.answering.staged(answered, self.format).await;
-                staged.ok_or(End::StageFailed)?
-            }
+        let part = loop {
+            let ready = {
+                let ready = pin!(self.events.ready());
+                match select(ready, pin!(until(Some(self.heartbeat)))).await {
+                    Either::Left((ready, _)) => ready,
+                    Either::Right(_) => break of_gateway(format::heartbeat(self.format)),
+                }
+            };
+            let bytes = match ready {
+                Ok(bytes) => bytes,
+                Err(Ending::Complete) => return Ok(None),
+                Err(Ending::Expired) => return Err(End::TokenExpired),
+                Err(Ending::Cut) => return Err(End::Stopping),
+            };
+            // It may be for many clients, whose events wait in the queues until it is their turn.
+            self.answering.serving.lasting.turns.take(bytes).await;
+            let Some(event) = self.events.take() else {
+                continue;
+            };
+            let answered = self.answering.answer(answer_of(event)).await;
+            self.opened.answered();
+            let staged = self.answering.staged(answered, self.format).await;
+            break staged.ok_or(End::StageFailed)?;
         };
         self.heartbeat = clock::now() + HEARTBEAT;
         Ok(Some(part))

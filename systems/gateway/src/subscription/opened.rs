@@ -1,7 +1,11 @@
 //! How many subscriptions there are, and what became of them.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use super::reconnects::Attempts;
+use super::shares::{Limit, Share, Shares};
 
 /// Why a subscription ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +27,10 @@ const REASONS: [(Ended, &str); 3] = [
 /// The subscriptions of all workers.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    open: AtomicUsize,
+    /// The places of those that are open.
+    places: Arc<Shares>,
+    /// Bytes of their requests.
+    requests: Arc<Shares>,
     refused: AtomicU64,
     events: AtomicU64,
     skipped: AtomicU64,
@@ -32,6 +39,8 @@ pub(crate) struct Counts {
     /// Of clients who joined one at a subgraph.
     joined: AtomicU64,
     reconnects: AtomicU64,
+    /// To open one at a subgraph again.
+    pub(crate) attempts: Attempts,
     /// Of events that wait for clients.
     bytes: AtomicUsize,
     ended: [AtomicU64; REASONS.len()],
@@ -41,12 +50,14 @@ pub(crate) struct Counts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Told {
     pub(crate) open: u64,
+    pub(crate) request_bytes: u64,
     pub(crate) refused: u64,
     pub(crate) events: u64,
     pub(crate) skipped: u64,
     pub(crate) upstream: u64,
     pub(crate) joined: u64,
     pub(crate) reconnects: u64,
+    pub(crate) reconnects_waiting: u64,
     /// By reason.
     pub(crate) ended: Vec<(&'static str, u64)>,
 }
@@ -56,24 +67,28 @@ pub(crate) struct Told {
 pub(crate) struct Opened {
     counts: Arc<Counts>,
     ended: Ended,
+    _place: Share,
+    request: Option<Share>,
 }
 
 impl Counts {
-    /// One more, unless there are as many as `most` says.
-    pub(crate) fn open(self: &Arc<Self>, most: usize) -> Option<Opened> {
-        let taken = self
-            .open
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| {
-                (open < most).then_some(open + 1)
-            });
-        if taken.is_err() {
-            self.refused.fetch_add(1, Ordering::Relaxed);
-            return None;
-        }
+    /// One more for a client of this address, unless there are as many as this says.
+    pub(crate) fn open(self: &Arc<Self>, address: Option<IpAddr>, limit: Limit) -> Option<Opened> {
+        let place = self.unless_refused(self.places.take(1, address, limit))?;
         Some(Opened {
             counts: Arc::clone(self),
             ended: Ended::Client,
+            _place: place,
+            request: None,
         })
+    }
+
+    /// Counts what there is no share for.
+    fn unless_refused(&self, share: Option<Share>) -> Option<Share> {
+        if share.is_none() {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        share
     }
 
     /// Counts an event that gave way to a newer one.
@@ -122,19 +137,32 @@ impl Counts {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let ended = REASONS.iter().zip(&self.ended);
         Told {
-            open: self.open.load(Ordering::Relaxed) as u64,
+            open: self.places.taken() as u64,
+            request_bytes: self.requests.taken() as u64,
             refused: of(&self.refused),
             events: of(&self.events),
             skipped: of(&self.skipped),
             upstream: self.upstream.load(Ordering::Relaxed) as u64,
             joined: of(&self.joined),
             reconnects: of(&self.reconnects),
+            reconnects_waiting: self.attempts.waiting() as u64,
             ended: ended.map(|((_, name), count)| (*name, of(count))).collect(),
         }
     }
 }
 
 impl Opened {
+    /// Its request is kept, so many bytes; false where a client of this address may not have as many.
+    pub(crate) fn keeps(
+        &mut self,
+        bytes: usize,
+        (address, limit): (Option<IpAddr>, Limit),
+    ) -> bool {
+        let counts = &self.counts;
+        self.request = counts.unless_refused(counts.requests.take(bytes, address, limit));
+        self.request.is_some()
+    }
+
     /// Counts an event that was answered.
     pub(crate) fn answered(&self) {
         self.counts.events.fetch_add(1, Ordering::Relaxed);
@@ -148,7 +176,6 @@ impl Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        self.counts.open.fetch_sub(1, Ordering::Relaxed);
         let place = REASONS.iter().position(|(why, _)| *why == self.ended);
         let place = place.expect("`REASONS` lists every reason");
         self.counts.ended[place].fetch_add(1, Ordering::Relaxed);
@@ -162,13 +189,20 @@ mod tests {
     #[test]
     fn no_more_than_allowed_are_open() {
         let counts = Arc::<Counts>::default();
-        let first = counts.open(1).unwrap();
-        assert!(counts.open(1).is_none());
-        assert!(counts.open(2).is_some());
+        let of = |total| Limit {
+            total,
+            per_address: None,
+        };
+        let first = counts.open(None, of(1)).unwrap();
+        assert!(counts.open(None, of(1)).is_none());
+        assert!(counts.open(None, of(2)).is_some());
         drop(first);
-        let mut again = counts.open(1).unwrap();
+        let mut again = counts.open(None, of(1)).unwrap();
+        assert!(again.keeps(10, (None, of(10))));
+        assert_eq!(counts.told().request_bytes, 10);
         again.ends(Ended::Subgraph);
         drop(again);
+        assert_eq!(counts.told().request_bytes, 0);
         let told = counts.told();
         assert_eq!((told.open, told.refused), (0, 1));
         assert_eq!(told.ended, [("subgraph", 1), ("client", 2), ("gateway", 0)]);

@@ -29,7 +29,8 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    fn weight(&self) -> usize {
+    /// Its bytes.
+    pub(crate) fn weight(&self) -> usize {
         match self {
             Self::Response(body) => body.len(),
             Self::Failed(error) => error.message.len(),
@@ -65,6 +66,9 @@ impl Drop for Kept {
 pub(crate) enum Ending {
     /// There are no more, or the last one says why.
     Complete,
+    /// The connection was lost, and the tokens of all clients have expired with which it would be opened
+    /// again.
+    Expired,
     /// Nobody receives them any more: the worker that did has stopped.
     Cut,
 }
@@ -141,25 +145,32 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    /// The oldest event, or why there are no more; nothing while there is none.
-    fn taken(&self) -> Option<Result<Event, Ending>> {
+    /// Takes the oldest event, if there is one.
+    pub(crate) fn take(&self) -> Option<Event> {
         let mut waiting = self.lock();
-        if let Some(kept) = waiting.events.pop_front() {
-            waiting.bytes -= kept.event.weight();
-            return Some(Ok(kept.event.clone()));
-        }
-        waiting.ended.map(Err)
+        let kept = waiting.events.pop_front()?;
+        waiting.bytes -= kept.event.weight();
+        Some(kept.event.clone())
     }
 
-    /// The next event.
+    /// The bytes of the oldest event, or why there are no more; nothing while there is none.
+    fn first(&self) -> Option<Result<usize, Ending>> {
+        let waiting = self.lock();
+        match waiting.events.front() {
+            Some(kept) => Some(Ok(kept.event.weight())),
+            None => waiting.ended.map(Err),
+        }
+    }
+
+    /// Waits for an event, and says how many bytes it has. It may give way before it is taken.
     ///
     /// # Errors
     /// When there are no more.
-    pub(crate) async fn next(&self) -> Result<Event, Ending> {
+    pub(crate) async fn ready(&self) -> Result<usize, Ending> {
         loop {
             // Whoever adds one behind this look leaves a permit, so that it is not missed.
-            if let Some(next) = self.taken() {
-                return next;
+            if let Some(first) = self.first() {
+                return first;
             }
             self.arrived.notified().await;
         }
@@ -188,7 +199,8 @@ mod tests {
     }
 
     fn next(queue: &Queue) -> Option<Result<Event, Ending>> {
-        queue.next().now_or_never()
+        let ready = queue.ready().now_or_never()?;
+        Some(ready.map(|_| queue.take().unwrap()))
     }
 
     fn event(length: usize, counts: &Arc<Counts>) -> Arc<Kept> {

@@ -7,39 +7,30 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use gateway_config::{Callback, EventSource, WebSocketMode};
-use gateway_extensions::EventRequest;
 use gateway_federation::GraphqlError;
-use serde_json::Value;
 
+use crate::clock;
 use crate::serving::Serving;
 
+use super::asked::Asked;
 use super::callback;
-use super::queue::Event;
+use super::queue::{Ending, Event};
+use super::reconnects::{self, Turn};
 use super::sharing::{Receiving, Source};
 use super::socket::{Broken, Ended, Link, MESSAGE_BYTES_MAX, OPENING_MAX};
 
-/// What a subgraph is asked for.
-#[derive(Debug)]
-pub(super) struct Asked {
-    /// The subgraph's name.
-    pub(super) name: Arc<str>,
-    pub(super) request: EventRequest,
-    /// With which a WebSocket begins.
-    pub(super) parameters: Option<Value>,
-}
-
 /// Subscribes at the subgraph, and gives its events to the clients until there are no more of either.
-pub(super) async fn receive(serving: Rc<Serving>, receiving: Receiving, asked: Asked) {
+pub(super) async fn receive(serving: Rc<Serving>, receiving: Receiving, asked: Arc<Asked>) {
     let source = receiving.source();
     let config = serving.generation.config.subscriptions();
     match config.and_then(|config| config.of_subgraph(&asked.name)) {
-        Some(EventSource::WebSocket(mode)) => by_socket(&serving, mode, source, &asked).await,
+        Some(EventSource::WebSocket(mode)) => by_socket(&serving, mode, source, asked).await,
         Some(EventSource::Callback(callback)) => {
             by_callback(&serving, callback, source, asked).await;
         }
         None => unreachable!("the request was made for the way that there is"),
     }
-    source.end();
+    source.end(Ending::Complete).await;
 }
 
 /// How long a subgraph may take to accept a subscription.
@@ -56,16 +47,18 @@ async fn unless_left<T>(source: &Source, future: impl Future<Output = T>) -> Opt
     }
 }
 
-async fn by_socket(serving: &Serving, mode: &WebSocketMode, source: &Source, asked: &Asked) {
-    let name = &asked.name;
-    let Some(opened) = unless_left(source, opened(serving, mode, asked)).await else {
+async fn by_socket(serving: &Serving, mode: &WebSocketMode, source: &Source, asked: Arc<Asked>) {
+    let name = Arc::clone(&asked.name);
+    let Some(opened) = unless_left(source, opened(serving, mode, source, &asked)).await else {
         return;
     };
+    // Clients who are there have theirs, where it may be needed.
+    drop(asked);
     let mut link = match opened {
         Ok(link) => link,
         Err(broken) => {
             log::warn!("subgraph `{name}`: no subscription: {broken}");
-            return source.refuse(Event::Failed(broken.of_subgraph(name)));
+            return source.refuse(Event::Failed(broken.of_subgraph(&name)));
         }
     };
     source.open();
@@ -79,53 +72,67 @@ async fn by_socket(serving: &Serving, mode: &WebSocketMode, source: &Source, ask
                 why
             }
             Ended::Complete | Ended::Left => {
-                source.end();
+                source.end(Ending::Complete).await;
                 return link.leave().await;
             }
         };
         if !(broken.is_passing() && attempts < mode.max_reconnect_attempts) {
-            fail(source, name, &broken);
+            fail(source, &name, &broken).await;
             return link.leave().await;
         }
         // Closed before the next one is opened, which may need its place.
         drop(link);
-        let again = again(serving, mode, asked, (&mut attempts, broken));
+        let again = again(serving, mode, (source, &name), (&mut attempts, broken));
         link = match unless_left(source, while_serving(serving, again)).await {
             None => return,
             Some(Ok(link)) => link,
-            Some(Err(broken)) => return fail(source, name, &broken),
+            Some(Err(broken)) => return fail(source, &name, &broken).await,
         };
     }
 }
 
 /// Tells all clients why there are no more events.
-fn fail(source: &Source, name: &str, broken: &Broken) {
+async fn fail(source: &Source, name: &str, broken: &Broken) {
     log::warn!("subgraph `{name}`: {broken}");
-    source.push(Event::Failed(broken.of_subgraph(name)));
-    source.end();
+    if broken.is_expiry() {
+        return source.end(Ending::Expired).await;
+    }
+    source.push(Event::Failed(broken.of_subgraph(name))).await;
+    source.end(Ending::Complete).await;
 }
 
 /// Subscribes again, after a pause each time, as often as is allowed.
 async fn again(
     serving: &Serving,
     mode: &WebSocketMode,
-    asked: &Asked,
+    (source, name): (&Source, &str),
     (attempts, mut broken): (&mut u32, Broken),
 ) -> Result<Link, Broken> {
-    let (name, delay) = (&asked.name, mode.reconnect_delay.0);
     while broken.is_passing() && *attempts < mode.max_reconnect_attempts {
         *attempts += 1;
+        let pause = reconnects::pause(mode.reconnect_delay.0);
         log::warn!(
-            "subgraph `{name}`: {broken}; attempt {attempts} to subscribe again in {delay:?}"
+            "subgraph `{name}`: {broken}; attempt {attempts} to subscribe again in {pause:?}"
         );
-        tokio::time::sleep(delay).await;
+        tokio::time::sleep(pause).await;
+        let (asked, _turn) = turn(serving, source).await?;
         serving.lasting.subscriptions.reconnects();
-        match opened(serving, mode, asked).await {
+        match opened(serving, mode, source, &asked).await {
             Ok(link) => return Ok(link),
             Err(next) => broken = next,
         }
     }
     Err(broken)
+}
+
+/// What to ask for again, when it is the turn of an attempt.
+async fn turn(serving: &Serving, source: &Source) -> Result<(Arc<Asked>, Turn), Broken> {
+    let asked = || source.asked(clock::now()).ok_or_else(Broken::expired);
+    let first = asked()?;
+    let attempts = &serving.lasting.subscriptions.attempts;
+    let turn = attempts.turn(&first.request.endpoint).await;
+    // Who is there may be another by now.
+    Ok((asked()?, turn))
 }
 
 /// What a future gives, and nothing ever when the gateway stops or another generation serves: then it is
@@ -140,29 +147,47 @@ async fn while_serving<T>(serving: &Serving, future: impl Future<Output = T>) ->
 }
 
 /// A connection over which the subgraph has accepted the subscription.
-async fn opened(serving: &Serving, mode: &WebSocketMode, asked: &Asked) -> Result<Link, Broken> {
+async fn opened(
+    serving: &Serving,
+    mode: &WebSocketMode,
+    source: &Source,
+    asked: &Asked,
+) -> Result<Link, Broken> {
     let limit = opening_limit(serving, &asked.name);
-    let limits = &serving.generation.config.limits.subgraph;
-    let most = limits.of_subgraph(&asked.name);
-    let most = most.map_or(MESSAGE_BYTES_MAX, |most| most.min(MESSAGE_BYTES_MAX));
+    let most = event_bytes_max(serving, &asked.name);
     let how = (mode.protocol, mode.heartbeat_interval.0.0);
     let sent = (&asked.request, asked.parameters.as_ref());
-    let opening = Link::open(&serving.client, sent, how, most);
+    let opening = Link::open(&serving.client, sent, how, (most, source.address()));
     match tokio::time::timeout(limit, opening).await {
         Ok(opened) => opened,
         Err(_) => Err(Broken::silent(limit)),
     }
 }
 
-async fn by_callback(serving: &Serving, config: &Callback, source: &Arc<Source>, asked: Asked) {
-    let (name, request) = (&asked.name, asked.request);
+/// The longest event of a subgraph.
+fn event_bytes_max(serving: &Serving, name: &str) -> usize {
+    let limits = &serving.generation.config.limits.subgraph;
+    let own = limits.of_subgraph(name);
+    own.map_or(MESSAGE_BYTES_MAX, |own| own.min(MESSAGE_BYTES_MAX))
+}
+
+async fn by_callback(
+    serving: &Serving,
+    config: &Callback,
+    source: &Arc<Source>,
+    asked: Arc<Asked>,
+) {
+    let name = Arc::clone(&asked.name);
     let callbacks = &serving.lasting.callbacks;
-    let asking = callback::subscribe(callbacks, &serving.client, config, request, source);
-    let limit = opening_limit(serving, name);
+    let most = event_bytes_max(serving, &name);
+    let registration = callbacks.register((&name, most), source);
+    let asking = callback::subscribe(registration, &serving.client, config, &asked.request);
+    let limit = opening_limit(serving, &name);
     let asking = tokio::time::timeout(limit, asking);
     let Some(answered) = unless_left(source, asking).await else {
         return;
     };
+    drop(asked);
     let refused = match answered {
         Ok(Ok(registration)) => {
             source.open();
@@ -178,7 +203,7 @@ async fn by_callback(serving: &Serving, config: &Callback, source: &Arc<Source>,
             log::warn!("subgraph `{name}`: no subscription: {reason}");
             let told = format!("HTTP fetch failed from '{name}': {reason}");
             let error = GraphqlError::new(told, "SUBREQUEST_HTTP_ERROR");
-            Event::Failed(error.with("service", &**name))
+            Event::Failed(error.with("service", &*name))
         }
     });
 }

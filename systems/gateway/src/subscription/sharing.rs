@@ -7,7 +7,9 @@
 //! They are shared by all workers, and by one generation: what a reload retires is not joined.
 
 use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use gateway_extensions::RequestKey;
 use gateway_federation::GraphqlError;
@@ -15,8 +17,14 @@ use tokio::sync::{Notify, watch};
 
 use crate::generation::Generation;
 
+use super::asked::Asked;
 use super::opened::Counts;
 use super::queue::{Ending, Event, Kept, Queue};
+
+/// Clients who are given an event before other work of the thread has its turn. It is a short matter for
+/// each: what an event is for its client is made in turns of their own, and a subgraph must not wait for
+/// it.
+pub(crate) const CLIENTS_AT_ONCE: usize = 512;
 
 /// What makes two subscriptions the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,7 +40,7 @@ pub(crate) struct Key {
 
 /// The subscriptions that may be joined.
 #[derive(Debug, Default)]
-pub(crate) struct SharedSources(Mutex<HashMap<Key, Arc<Source>>>);
+pub(crate) struct SharedSources(Mutex<HashMap<Arc<Key>, Arc<Source>>>);
 
 /// A subscription at a subgraph.
 #[derive(Debug)]
@@ -41,16 +49,45 @@ pub(crate) struct Source {
     /// Whether it could be opened; nothing until that is known.
     opened: watch::Sender<Option<Result<(), Event>>>,
     left: Notify,
+    /// The one who came first of those who were there has left, and others have not.
+    first_left: Notify,
+    /// Held while an event, or the end, is given to one client after the other: all get them in one order.
+    giving: tokio::sync::Mutex<()>,
     counts: Arc<Counts>,
 }
 
 #[derive(Debug, Default)]
 struct Clients {
     /// In the order in which they came.
-    queues: BTreeMap<u64, Arc<Queue>>,
+    members: BTreeMap<u64, Member>,
     next: u64,
     /// Nobody joins any more: there are no more events, or all have left.
     is_closed: bool,
+    /// All have been told that there are no more events.
+    is_told: bool,
+}
+
+#[derive(Debug)]
+struct Member {
+    queue: Arc<Queue>,
+    client: Client,
+}
+
+/// A client who asks for a subscription.
+#[derive(Debug, Default)]
+pub(crate) struct Client {
+    /// The address by which it counts, where it does.
+    pub(crate) address: Option<IpAddr>,
+    /// When its token expires.
+    pub(crate) expiry: Option<Instant>,
+    /// What it would send, where that may be needed once more.
+    pub(crate) asked: Option<Arc<Asked>>,
+}
+
+impl Client {
+    fn is_valid(&self, now: Instant) -> bool {
+        self.expiry.is_none_or(|expiry| now < expiry)
+    }
 }
 
 /// One client's end. Dropping the last one ends the subscription at the subgraph.
@@ -65,7 +102,7 @@ pub(crate) struct Receiver {
 pub(crate) struct Receiving {
     source: Arc<Source>,
     /// Where it may be joined.
-    shared: Option<(Arc<Generation>, Key)>,
+    shared: Option<(Arc<Generation>, Arc<Key>)>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -78,55 +115,92 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) fn join(
     generation: &Arc<Generation>,
     key: Option<Key>,
+    client: Client,
     counts: &Arc<Counts>,
 ) -> (Receiver, Option<Receiving>) {
     let config = generation.config.subscriptions();
     let capacity = config.map_or(1, |it| it.queue_capacity.get());
     let Some(key) = key else {
-        let (source, receiver) = Source::begin(capacity, counts);
+        let (source, receiver) = Source::begin(capacity, client, counts);
         let shared = None;
         return (receiver, Some(Receiving { source, shared }));
     };
     let mut sources = lock(&generation.subscribed.0);
-    let known = sources.get(&key);
-    if let Some(receiver) = known.and_then(|it| it.join(capacity)) {
-        counts.joined();
-        log::debug!("a subscription joins an equal one");
-        return (receiver, None);
-    }
-    let (source, receiver) = Source::begin(capacity, counts);
-    sources.insert(key.clone(), Arc::clone(&source));
+    let joined = match sources.get(&key) {
+        Some(known) => known.join(capacity, client),
+        None => Err(client),
+    };
+    let client = match joined {
+        Ok(receiver) => {
+            counts.joined();
+            log::debug!("a subscription joins an equal one");
+            return (receiver, None);
+        }
+        Err(client) => client,
+    };
+    let (source, receiver) = Source::begin(capacity, client, counts);
+    let key = Arc::new(key);
+    sources.insert(Arc::clone(&key), Arc::clone(&source));
     let shared = Some((Arc::clone(generation), key));
     (receiver, Some(Receiving { source, shared }))
 }
 
 impl Source {
-    fn begin(capacity: usize, counts: &Arc<Counts>) -> (Arc<Self>, Receiver) {
+    fn begin(capacity: usize, client: Client, counts: &Arc<Counts>) -> (Arc<Self>, Receiver) {
         counts.begun();
         let source = Arc::new(Self {
             clients: Mutex::default(),
             opened: watch::Sender::new(None),
             left: Notify::new(),
+            first_left: Notify::new(),
+            giving: tokio::sync::Mutex::default(),
             counts: Arc::clone(counts),
         });
-        let receiver = source.join(capacity).expect("it is not closed");
-        (source, receiver)
+        let receiver = source.join(capacity, client);
+        (source, receiver.expect("it is not closed"))
     }
 
-    fn join(self: &Arc<Self>, capacity: usize) -> Option<Receiver> {
+    /// One more client, who is given back where there are no more events.
+    fn join(self: &Arc<Self>, capacity: usize, client: Client) -> Result<Receiver, Client> {
         let mut clients = lock(&self.clients);
         if clients.is_closed {
-            return None;
+            return Err(client);
         }
         let number = clients.next;
         clients.next += 1;
         let queue = Queue::new(capacity, &self.counts);
-        clients.queues.insert(number, Arc::clone(&queue));
-        Some(Receiver {
+        let member = Member {
+            queue: Arc::clone(&queue),
+            client,
+        };
+        clients.members.insert(number, member);
+        Ok(Receiver {
             source: Arc::clone(self),
             queue,
             number,
         })
+    }
+
+    /// The address of the client who has been there for longest: it is for its clients that a connection
+    /// lasts.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        let clients = lock(&self.clients);
+        let first = clients.members.first_key_value();
+        first.and_then(|(_, member)| member.client.address)
+    }
+
+    /// Waits until the client who has been there for longest is another.
+    pub(crate) async fn first_left(&self) {
+        self.first_left.notified().await;
+    }
+
+    /// What to ask a subgraph for once more: as the first client would whose token is valid still. Nothing
+    /// when there is none.
+    pub(crate) fn asked(&self, now: Instant) -> Option<Arc<Asked>> {
+        let clients = lock(&self.clients);
+        let mut members = clients.members.values();
+        let valid = members.find(|member| member.client.is_valid(now))?;
+        valid.client.asked.clone()
     }
 
     /// The subgraph has accepted it.
@@ -145,32 +219,58 @@ impl Source {
         });
     }
 
-    /// Gives an event to all clients, and says how many there are.
-    pub(crate) fn push(&self, event: Event) -> usize {
+    /// Gives an event to all clients who are there, and says how many got it in the last turn.
+    pub(crate) async fn push(&self, event: Event) -> usize {
+        let _giving = self.giving.lock().await;
         let kept = Kept::new(event, &self.counts);
-        let clients = lock(&self.clients);
-        for queue in clients.queues.values() {
-            queue.push(&kept);
+        self.each(|queue| queue.push(&kept)).await
+    }
+
+    /// No more events come. The first reason counts.
+    pub(crate) async fn end(&self, why: Ending) {
+        let _giving = self.giving.lock().await;
+        lock(&self.clients).is_closed = true;
+        self.each(|queue| queue.end(why)).await;
+        lock(&self.clients).is_told = true;
+    }
+
+    /// Does something for each client who is there now, so many in a turn: other work of the thread, and
+    /// who joins or leaves, waits for no more. Says how many the last turn had.
+    async fn each(&self, act: impl Fn(&Queue)) -> usize {
+        let end = lock(&self.clients).next;
+        let mut begin = 0;
+        loop {
+            let count = {
+                let clients = lock(&self.clients);
+                let members = clients.members.range(begin..end);
+                let mut count = 0;
+                for (number, member) in members.take(CLIENTS_AT_ONCE) {
+                    act(&member.queue);
+                    (begin, count) = (number + 1, count + 1);
+                }
+                count
+            };
+            if count < CLIENTS_AT_ONCE {
+                return count;
+            }
+            tokio::task::yield_now().await;
         }
-        clients.queues.len()
     }
 
-    /// No more events come.
-    pub(crate) fn end(&self) {
-        self.close(Ending::Complete);
-    }
-
-    fn close(&self, why: Ending) {
+    /// The worker that receives the events stops. At once, as there may be no other turn.
+    fn cut(&self) {
         let mut clients = lock(&self.clients);
         clients.is_closed = true;
-        for queue in clients.queues.values() {
-            queue.end(why);
+        if !clients.is_told {
+            for member in clients.members.values() {
+                member.queue.end(Ending::Cut);
+            }
         }
     }
 
     /// Waits until all clients have left.
     pub(crate) async fn left(&self) {
-        while !lock(&self.clients).queues.is_empty() {
+        while !lock(&self.clients).members.is_empty() {
             self.left.notified().await;
         }
     }
@@ -188,12 +288,17 @@ impl Receiver {
         known.clone().expect("it is waited for")
     }
 
-    /// The next event.
+    /// Waits for an event, and says how many bytes it has. It may give way before it is taken.
     ///
     /// # Errors
     /// When there are no more.
-    pub(crate) async fn next(&mut self) -> Result<Event, Ending> {
-        self.queue.next().await
+    pub(crate) async fn ready(&self) -> Result<usize, Ending> {
+        self.queue.ready().await
+    }
+
+    /// Takes the oldest event, if there is one.
+    pub(crate) fn take(&self) -> Option<Event> {
+        self.queue.take()
     }
 }
 
@@ -201,11 +306,16 @@ impl Drop for Receiver {
     fn drop(&mut self) {
         self.queue.leave();
         let mut clients = lock(&self.source.clients);
-        clients.queues.remove(&self.number);
-        if clients.queues.is_empty() {
-            clients.is_closed = true;
-            drop(clients);
+        let first = clients.members.keys().next().copied();
+        let member = clients.members.remove(&self.number);
+        let is_empty = clients.members.is_empty();
+        clients.is_closed |= is_empty;
+        drop(clients);
+        drop(member);
+        if is_empty {
             self.source.left.notify_one();
+        } else if first == Some(self.number) {
+            self.source.first_left.notify_one();
         }
     }
 }
@@ -223,7 +333,7 @@ impl Drop for Receiving {
             "the gateway stops; subscribe again",
             "GATEWAY_STOPPING",
         )));
-        self.source.close(Ending::Cut);
+        self.source.cut();
         self.source.counts.received();
         if let Some((generation, key)) = &self.shared {
             let mut sources = lock(&generation.subscribed.0);
@@ -239,53 +349,4 @@ impl Drop for Receiving {
 }
 
 #[cfg(test)]
-mod tests {
-    use futures_util::FutureExt as _;
-
-    use super::*;
-
-    fn begin(counts: &Arc<Counts>) -> (Receiving, Receiver) {
-        let (source, receiver) = Source::begin(2, counts);
-        let shared = None;
-        (Receiving { source, shared }, receiver)
-    }
-
-    fn end(receiver: &mut Receiver) -> Ending {
-        receiver.next().now_or_never().unwrap().unwrap_err()
-    }
-
-    #[test]
-    fn an_end_that_nobody_told_is_told_from_the_end_of_events() {
-        let counts = Arc::default();
-        let (receiving, mut cut) = begin(&counts);
-        let source = Arc::clone(receiving.source());
-        drop(receiving);
-        assert_eq!(end(&mut cut), Ending::Cut);
-        assert!(cut.opened().now_or_never().unwrap().is_err());
-        assert!(source.join(2).is_none());
-        let (receiving, mut complete) = begin(&counts);
-        receiving.source().open();
-        receiving.source().push(Event::Response("{}".into()));
-        receiving.source().end();
-        drop(receiving);
-        assert!(complete.opened().now_or_never().unwrap().is_ok());
-        assert!(complete.next().now_or_never().unwrap().is_ok());
-        assert_eq!(end(&mut complete), Ending::Complete);
-        assert_eq!(counts.told().upstream, 0);
-    }
-
-    #[test]
-    fn the_last_who_leaves_closes_it() {
-        let counts = Arc::default();
-        let (receiving, first) = begin(&counts);
-        let source = receiving.source();
-        let second = source.join(2).unwrap();
-        drop(first);
-        assert!(source.left().now_or_never().is_none());
-        assert_eq!(source.push(Event::Response("{}".into())), 1);
-        drop(second);
-        assert!(source.left().now_or_never().is_some());
-        assert!(source.join(2).is_none());
-        assert_eq!(counts.bytes(), 0);
-    }
-}
+mod tests;

@@ -2,6 +2,7 @@
 //! forerunner `subscriptions-transport-ws`. One operation for each connection.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,7 +10,7 @@ use futures_util::future::{Either, select};
 use gateway_config::WebSocketProtocol;
 use gateway_extensions::EventRequest;
 use gateway_federation::GraphqlError;
-use gateway_upstream::{Client, Received, Upgrade, WebSocket, WebSocketError};
+use gateway_upstream::{Client, LastingPlace, Received, Upgrade, WebSocket, WebSocketError};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use std::pin::pin;
 
 use super::queue::Event;
-use super::sharing::Source;
+use super::sharing::{CLIENTS_AT_ONCE, Source};
 
 /// The longest message of a subgraph.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 4 << 20;
@@ -27,8 +28,7 @@ pub(crate) const OPENING_MAX: Duration = Duration::from_secs(10);
 const WRITE_MAX: Duration = Duration::from_secs(5);
 /// How long a goodbye may take.
 const GOODBYE_MAX: Duration = Duration::from_secs(1);
-/// Messages, each as often as it has clients, after which other work of the thread has its turn: a
-/// subgraph may send without a pause.
+/// Messages after which other work of the thread has its turn: a subgraph may send without a pause.
 const MESSAGES_AT_ONCE: usize = 32;
 /// The only operation of a connection.
 const ID: &str = "1";
@@ -37,6 +37,9 @@ const REASON_CHARS_MAX: usize = 200;
 
 /// The code of what is refused because others have all connections, as for any request.
 const CROWDED: &str = "REQUEST_CONCURRENCY_LIMITED";
+
+/// The code of what ends with the token of its client.
+pub(super) const EXPIRED: &str = "SUBSCRIPTION_JWT_EXPIRED";
 
 /// Why there are no events, or no more.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +68,11 @@ impl Broken {
         }
     }
 
+    /// Whether clients have lost the right to it.
+    pub(crate) fn is_expiry(&self) -> bool {
+        self.code == EXPIRED
+    }
+
     /// Whether connecting again may help.
     pub(crate) fn is_passing(&self) -> bool {
         self.is_passing
@@ -72,6 +80,12 @@ impl Broken {
 
     fn connecting(reason: impl ToString) -> Self {
         Self::new("SUBREQUEST_WEBSOCKET_ERROR", reason.to_string())
+    }
+
+    /// It may not be opened again.
+    pub(crate) fn expired() -> Self {
+        let reason = "the tokens of all clients have expired, so it is not opened again";
+        Self::new(EXPIRED, reason)
     }
 
     /// There is no WebSocket.
@@ -196,7 +210,7 @@ impl Link {
         client: &Client,
         (request, parameters): (&EventRequest, Option<&Value>),
         (protocol, heartbeat): (WebSocketProtocol, Option<Duration>),
-        message_bytes_max: usize,
+        (message_bytes_max, address): (usize, Option<IpAddr>),
     ) -> Result<Self, Broken> {
         let body = std::str::from_utf8(&request.body);
         let body = body.map_err(|_| Broken::connecting("the request is not UTF-8"))?;
@@ -204,6 +218,7 @@ impl Link {
             subprotocol: subprotocol(protocol),
             headers: &request.headers,
             message_bytes_max,
+            address,
         };
         let socket = client.websocket(&request.endpoint, upgrade).await;
         let mut link = Self {
@@ -273,9 +288,11 @@ impl Link {
     /// Gives events to the clients until there are no more, or nobody wants them.
     pub(crate) async fn pump(&mut self, source: &Source) -> Ended {
         let mut has_given = false;
+        let place = self.socket.place();
         let ended = {
             let events = pin!(self.events(source, &mut has_given));
-            match select(pin!(source.left()), events).await {
+            let left = pin!(counted(&place, source));
+            match select(left, events).await {
                 Either::Left(_) => return Ended::Left,
                 Either::Right((ended, _)) => ended,
             }
@@ -287,7 +304,8 @@ impl Link {
     }
 
     async fn events(&mut self, source: &Source, has_given: &mut bool) -> Result<(), Broken> {
-        let mut count = 0_usize;
+        // Since the last turn of others.
+        let (mut messages, mut given) = (0_usize, 0_usize);
         let mut is_asked = false;
         loop {
             let said = match self.heartbeat {
@@ -308,10 +326,10 @@ impl Link {
             match said {
                 Said::Event(body) => {
                     *has_given = true;
-                    count += source.push(Event::Response(body));
+                    given += source.push(Event::Response(body)).await;
                 }
                 Said::Refused(body) => {
-                    source.push(Event::Response(body));
+                    source.push(Event::Response(body)).await;
                     return Ok(());
                 }
                 Said::Complete => return Ok(()),
@@ -319,9 +337,9 @@ impl Link {
                 Said::Ping => self.pong().await?,
                 Said::Accepted => return Err(Broken::message("a connection was accepted twice")),
             }
-            count += 1;
-            if count >= MESSAGES_AT_ONCE {
-                count = 0;
+            messages += 1;
+            if messages >= MESSAGES_AT_ONCE || given >= CLIENTS_AT_ONCE {
+                (messages, given) = (0, 0);
                 tokio::task::yield_now().await;
             }
         }
@@ -355,6 +373,18 @@ impl Link {
         // The connection ends either way.
         let _ = self.send(&told).await;
         let _ = self.socket.close(1000, "").await;
+    }
+}
+
+/// Counts the place for the client who has been there for longest, until all have left.
+async fn counted(place: &LastingPlace, source: &Source) {
+    let mut left = pin!(source.left());
+    loop {
+        place.count_for(source.address());
+        match select(left.as_mut(), pin!(source.first_left())).await {
+            Either::Left(_) => return,
+            Either::Right(_) => {}
+        }
     }
 }
 

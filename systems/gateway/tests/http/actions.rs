@@ -327,3 +327,19 @@ fn a_chain_of_two_gateways_tells_the_same_data_and_the_same_errors() {
         "HTTP exception occurred while sending the request to `product`"
     );
 }
+
+#[test]
+fn the_size_of_an_answer_is_limited_as_that_of_a_subgraph() {
+    let handler = Stub::start(answering(r#"{"id":"1"}"#));
+    let url = &handler.url;
+    let start = |size: &str| {
+        Gateway::merged(&format!(
+            "{TYPES}{TRUSTED}limits: {{subgraph: {{subgraphs: {{product: {{http_max_response_size: {size}}}}}}}}}\nactions: [{{name: product, type: query, output_type: product, handler: '{url}'}}]\n"
+        ))
+    };
+    let query = "{ product { id } }";
+    let expected = r#"{"data":{"product":{"id":"1"}}}"#;
+    assert_eq!(start("10B").ask(query), expected);
+    let refused = error(&start("9B").ask(query));
+    assert_eq!(refused["message"], "http exception when calling webhook");
+}

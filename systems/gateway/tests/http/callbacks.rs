@@ -108,14 +108,39 @@ fn free_address() -> String {
 }
 
 fn start(subgraph: &Subgraph, more: &str) -> Gateway {
+    start_with(subgraph, more, "")
+}
+
+/// With these keys of the callbacks, and others of the file.
+fn start_with(subgraph: &Subgraph, more: &str, others: &str) -> Gateway {
     let address = free_address();
     let url = &subgraph.stub.url;
     let config = format!(
-        "override_subgraph_url: {{prices: '{url}/p', reviews: '{url}/r'}}\ninclude_subgraph_errors: {{all: true}}\nheaders: {{all: {{request: [{{propagate: {{named: x-mine}}}}]}}}}\nsubscription: {{mode: {{callback: {{public_url: 'http://{address}/callback', listen: '{address}', path: /callback, subgraphs: [prices], {more}}}}}}}\n"
+        "override_subgraph_url: {{prices: '{url}/p', reviews: '{url}/r'}}\ninclude_subgraph_errors: {{all: true}}\nheaders: {{all: {{request: [{{propagate: {{named: x-mine}}}}]}}}}\nsubscription: {{mode: {{callback: {{public_url: 'http://{address}/callback', listen: '{address}', path: /callback, subgraphs: [prices], {more}}}}}}}\n{others}"
     );
     Setup::new(&config)
         .file("supergraph.graphql", SUPERGRAPH)
         .start()
+}
+
+#[test]
+fn events_are_no_longer_than_answers_may_be() {
+    let subgraph = obedient();
+    let limits = "limits: {subgraph: {all: {http_max_response_size: 4KiB}}}\n";
+    let gateway = start_with(&subgraph, "", limits);
+    let mut stream = Stream::begin(&gateway, MULTIPART, COUNT);
+    let told = subgraph.told.recv().unwrap();
+    told.event(json!({"count": 1}));
+    assert_eq!(payload(&mut stream), json!({"data": {"count": 1}}));
+    let long = json!({"payload": {"data": {"count": "x".repeat(5_000)}}});
+    // A subgraph that gets this stops.
+    assert_eq!(told.send("next", long).status, 404);
+    let last = payload(&mut stream);
+    assert_eq!(
+        last["errors"][0]["extensions"]["code"], "SUBREQUEST_HTTP_ERROR",
+        "{last}"
+    );
+    assert_eq!(part(&mut stream), (Value::Null, true));
 }
 
 #[test]

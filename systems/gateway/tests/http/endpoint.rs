@@ -2,7 +2,7 @@
 
 use crate::client::{Request, get, post};
 use crate::gateway::{Gateway, Setup};
-use crate::stub::Stub;
+use crate::stub::{Answer, Stub};
 
 const NAMES: &str = r#"{"query":"{ locations { id name } }"}"#;
 const NAMES_ANSWER: &str =
@@ -270,27 +270,78 @@ fn options_is_answered_without_reaching_anything() {
 }
 
 #[test]
+fn no_rule_lets_a_subgraph_say_which_pages_may_read() {
+    let body = r#"{"data":{"locations":[{"id":"1","name":"A"}]}}"#;
+    let subgraph = Stub::start(move |_| {
+        let headers = [
+            "content-type: application/json",
+            "access-control-allow-origin: https://evil.example",
+            "access-control-allow-credentials: true",
+            "access-control-expose-headers: x-secret",
+            "vary: accept-language",
+            "x-open: https://evil.example",
+            "x-secret: 1",
+        ];
+        let headers = headers.map(|line| format!("{line}\r\n")).concat();
+        Answer::Full(200, headers, body.as_bytes().to_vec())
+    });
+    let cors = "cors: {policies: [{origins: ['https://a.example']}]}\n";
+    for rule in [
+        "{propagate: {matching: '.*'}}",
+        "{propagate: {named: access-control-allow-origin}}, {propagate: {named: access-control-allow-credentials}}, {propagate: {named: access-control-expose-headers}}, {propagate: {named: vary}}, {propagate: {named: x-secret}}",
+        "{propagate: {named: x-open, rename: Access-Control-Allow-Origin}}, {propagate: {named: access-control-max-age, default: '9'}}, {propagate: {matching: '^(vary|x-secret)$'}}",
+    ] {
+        let rules = format!("{cors}headers: {{all: {{response: [{rule}]}}}}\n");
+        let gateway = Gateway::start(&subgraph.config(&rules));
+        for (origin, expected) in [
+            ("https://evil.example", &[][..]),
+            (
+                "https://a.example",
+                &[("access-control-allow-origin", "https://a.example")],
+            ),
+        ] {
+            let headers = [("content-type", "application/json"), ("origin", origin)];
+            let response = gateway.send(&with_headers(post(NAMES), &headers));
+            assert_eq!(response.text(), body);
+            assert_eq!(response.header("x-secret"), Some("1"), "{rule}");
+            let said = response.headers.iter();
+            let said: Vec<(&str, &str)> = said
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .filter(|(name, _)| name.starts_with("access-control-"))
+                .collect();
+            assert_eq!(said, expected, "{origin} by {rule}");
+            // A cache must not give the answer for one page to another.
+            let vary = response.header("vary");
+            assert_eq!(vary, Some("accept-language, origin"), "{rule}");
+        }
+    }
+}
+
+#[test]
 fn large_answers_are_compressed_for_who_takes_it() {
     use std::io::Read as _;
 
-    let long = "x".repeat(5000);
-    let body = format!(r#"{{"data":{{"locations":[{{"id":"1","name":"{long}"}}]}}}}"#);
-    let expected = body.clone();
-    let planets = Stub::start(move |_| crate::stub::json(&body));
-    let gateway = Gateway::start(&planets.config(""));
-    let headers = [
-        ("content-type", "application/json"),
-        ("accept-encoding", "gzip"),
-    ];
-    let response = gateway.send(&with_headers(post(NAMES), &headers));
-    assert_eq!(response.header("content-encoding"), Some("gzip"));
-    assert!(response.bytes.len() < 500);
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(&response.bytes[..])
-        .read_to_string(&mut text)
-        .unwrap();
-    assert_eq!(text, expected);
-    assert_eq!(gateway.send(&post(NAMES)).text(), expected);
+    // In one turn, and in many.
+    for length in [5_000, 1_000_000] {
+        let long = "x".repeat(length);
+        let body = format!(r#"{{"data":{{"locations":[{{"id":"1","name":"{long}"}}]}}}}"#);
+        let expected = body.clone();
+        let planets = Stub::start(move |_| crate::stub::json(&body));
+        let gateway = Gateway::start(&planets.config(""));
+        let headers = [
+            ("content-type", "application/json"),
+            ("accept-encoding", "gzip"),
+        ];
+        let response = gateway.send(&with_headers(post(NAMES), &headers));
+        assert_eq!(response.header("content-encoding"), Some("gzip"));
+        assert!(response.bytes.len() < length / 10);
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(&response.bytes[..])
+            .read_to_string(&mut text)
+            .unwrap();
+        assert!(text == expected);
+        assert!(gateway.send(&post(NAMES)).text() == expected);
+    }
 }
 
 #[test]

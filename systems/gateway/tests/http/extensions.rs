@@ -81,6 +81,58 @@ fn the_coprocessor_of_the_client_awareness_lab_gets_its_message() {
     );
 }
 
+/// A request with this header, whatever bytes it has.
+fn with_bytes(value: &[u8]) -> Vec<u8> {
+    let length = NAMES.len();
+    let head = format!(
+        "POST / HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nx-tenant: "
+    );
+    [head.as_bytes(), value, b"\r\n\r\n", NAMES.as_bytes()].concat()
+}
+
+#[test]
+fn a_header_that_no_stage_could_read_is_not_sent_on() {
+    const SUPERGRAPH_SCRIPT: &str = "fn supergraph_service(service) { service.map_request(|request| { if \"x-tenant\" in request.headers { print(request.headers[\"x-tenant\"]); } }); }";
+    let rule = "headers: {all: {request: [{propagate: {named: x-tenant}}]}}\n";
+    let planets = Stub::planets();
+    let coprocessor = Stub::coprocessor(|_| {});
+    let url = &coprocessor.url;
+    let stages = [
+        "router: {request: {headers: true}}",
+        "supergraph: {request: {headers: true}}",
+        "execution: {request: {headers: true}}",
+        "subgraph: {all: {request: {headers: true}}}",
+    ];
+    let mut configs = stages
+        .map(|keys| format!("{rule}coprocessor: {{url: '{url}', {keys}}}"))
+        .to_vec();
+    configs.push(format!("{rule}rhai: {{scripts: rhai}}"));
+    for config in configs {
+        let gateway = Setup::new(&planets.config(&config))
+            .file("rhai/main.rhai", SUPERGRAPH_SCRIPT)
+            .start();
+        let mut connection = gateway.connect();
+        connection.write(&with_bytes(b"a\xff"));
+        let refused = connection.read(false);
+        assert_eq!(refused.status, 400, "{config}");
+        assert_eq!(crate::client::code(&refused), "INVALID_GRAPHQL_REQUEST");
+        let message = "the header `x-tenant` is not UTF-8";
+        assert!(refused.text().contains(message), "{}", refused.text());
+        assert!(planets.seen().is_empty() && coprocessor.seen().is_empty());
+    }
+    // Text passes, and so does everything where no stage could look.
+    let gateway = with_coprocessor(&planets, &coprocessor, "router: {request: {headers: true}}");
+    let mut connection = gateway.connect();
+    connection.write(&with_bytes("ä".as_bytes()));
+    assert_eq!(connection.read(false).text(), NAMES_ANSWER);
+    let told = coprocessor.only().json();
+    assert_eq!(told["headers"]["x-tenant"], json!(["ä"]));
+    let gateway = Gateway::start(&planets.config(""));
+    let mut connection = gateway.connect();
+    connection.write(&with_bytes(b"a\xff"));
+    assert_eq!(connection.read(false).text(), NAMES_ANSWER);
+}
+
 #[test]
 fn ten_identifiers_are_ten_header_lines() {
     let planets = Stub::planets();

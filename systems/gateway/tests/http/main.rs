@@ -40,6 +40,7 @@ mod sessions;
 mod sockets;
 mod stub;
 mod subgraph_traffic;
+mod subscription_fairness;
 mod subscription_reconnects;
 mod subscription_sharing;
 mod subscription_transports;

@@ -169,6 +169,34 @@ fn an_operation_that_means_too_much_is_refused_before_it_is_validated() {
 }
 
 #[test]
+fn long_names_count_as_the_selections_that_they_cost_as_much_as() {
+    let planets = Stub::planets();
+    let gateway = Gateway::start(&planets.config(""));
+    let long = "n".repeat(700_000);
+    for text in [
+        format!("{{{long}:locations{{id}}}}"),
+        format!("{{locations{{{long}:id}}}}"),
+        format!("{{locations{{{long}}}}}"),
+        format!("query {long}{{locations{{id}}}}"),
+        format!("query(${long}:ID!){{location(id:${long}){{id}}}}"),
+        format!("{{locations{{...{long}}}}} fragment {long} on Location{{id}}"),
+        format!("{{locations{{... on {long}{{id}}}}}}"),
+        format!("{{location({long}:1,id:1){{id}}}}"),
+        format!("{{locations{{id @{long}}}}}"),
+    ] {
+        let response = gateway.send(&post(&query(&text)));
+        assert_eq!(response.status, 400);
+        let told: Value = response.json();
+        let message = told["errors"][0]["message"].as_str().unwrap();
+        assert!(message.contains("more than 4000 selections"), "{message}");
+    }
+    assert!(planets.seen().is_empty());
+    // Text is no name.
+    let text = format!("{{location(id:\"{long}\"){{name}}}}");
+    assert_eq!(gateway.ask(&text), r#"{"data":{"location":{"name":"A"}}}"#);
+}
+
+#[test]
 fn the_limits_on_operations_hold_without_configuration() {
     let planets = Stub::planets();
     let gateway = Gateway::start(&planets.config(""));

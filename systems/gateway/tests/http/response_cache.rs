@@ -191,6 +191,28 @@ fn processes_that_share_a_redis_share_answers() {
 }
 
 #[test]
+fn answers_of_another_address_in_the_same_redis_are_not_found() {
+    let redis = Redis::start();
+    let one = planets("cache-control: max-age=60\r\n");
+    let other = Stub::start(|seen| {
+        let body = match seen.target.as_str() {
+            "/l" => r#"{"data":{"locations":[{"__typename":"Location","id":"1","name":"C"}]}}"#,
+            _ => r#"{"data":{"_entities":[{"overallRating":9}]}}"#,
+        };
+        let headers = "content-type: application/json\r\ncache-control: max-age=60\r\n";
+        Answer::Full(200, headers.to_owned(), body.as_bytes().to_vec())
+    });
+    let caching = shared(&redis, "");
+    let first = Gateway::start(&one.config(&caching));
+    asks_no_subgraph(&first, &one, BOTH, ANSWER);
+    let second = Gateway::start(&other.config(&caching));
+    let others = r#"{"data":{"locations":[{"name":"C","overallRating":9}]}}"#;
+    assert_eq!(second.send(&post(BOTH)).text(), others);
+    asks_no_subgraph(&second, &other, BOTH, others);
+    asks_no_subgraph(&first, &one, BOTH, ANSWER);
+}
+
+#[test]
 fn what_one_process_is_told_all_know_and_a_redis_that_is_gone_makes_nothing_wrong() {
     let mut redis = Redis::start();
     let planets = planets("cache-control: max-age=60\r\n");

@@ -1,5 +1,6 @@
 //! Retries, sizes of answers, and headers that clients get from subgraphs.
 
+use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::client::{code, post};
@@ -113,6 +114,30 @@ fn an_answer_beyond_the_size_for_its_subgraph_is_not_read() {
     let config = "limits: {subgraph: {all: {http_max_response_size: 1MiB}}}\n";
     let gateway = Gateway::start(&endless.config(&format!("{ERRORS}{config}")));
     assert_eq!(code(&gateway.send(&post(NAMES))), "SUBREQUEST_HTTP_ERROR");
+}
+
+#[test]
+fn an_answer_that_expands_beyond_the_size_for_its_subgraph_is_refused() {
+    let name = "A".repeat(100_000);
+    let body = format!(r#"{{"data":{{"locations":[{{"name":"{name}"}}]}}}}"#);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(body.as_bytes()).unwrap();
+    let small = gzip.finish().unwrap();
+    assert!(small.len() < 1_000);
+    let subgraph = Stub::start(move |_| {
+        let headers = "content-type: application/json\r\ncontent-encoding: gzip\r\n";
+        Answer::Full(200, headers.to_owned(), small.clone())
+    });
+    let start = |size: &str| {
+        let config =
+            format!("{ERRORS}limits: {{subgraph: {{all: {{http_max_response_size: {size}}}}}}}\n");
+        Gateway::start(&subgraph.config(&config))
+    };
+    let answer = start("10KiB").send(&post(NAMES));
+    assert_eq!(code(&answer), "SUBREQUEST_HTTP_ERROR");
+    assert!(answer.text().contains("more than 10240 bytes"));
+    let answer = start("1MiB").send(&post(NAMES));
+    assert_eq!(answer.json()["data"]["locations"][0]["name"], name);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Subscriptions that go on over another connection to the subgraph.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::connections::{metric_falls_to, metric_reaches};
 use crate::deferred::Stream;
 use crate::gateway::Gateway;
-use crate::sockets::{Session, Sockets};
+use crate::sockets::{Session, Sockets, event};
+use crate::stub::Stub;
 use crate::subscriptions::{COUNT, MULTIPART, config, fatal, open, part, payload, reviews, start};
 
 fn with(sockets: &Sockets, mode: &str) -> Gateway {
@@ -33,10 +34,7 @@ fn failed(stream: &mut Stream) -> String {
 #[test]
 fn a_connection_that_is_lost_is_opened_again_and_clients_learn_nothing() {
     let sockets = Sockets::start();
-    let gateway = with(
-        &sockets,
-        "max_reconnect_attempts: 2, reconnect_delay: 300ms",
-    );
+    let gateway = with(&sockets, "max_reconnect_attempts: 2, reconnect_delay: 10ms");
     let (mut first, mut session, asked) = open(&gateway, &sockets, MULTIPART, COUNT);
     let mut second = Stream::begin(&gateway, MULTIPART, COUNT);
     let lose: [&dyn Fn(Session); 4] = [
@@ -51,10 +49,8 @@ fn a_connection_that_is_lost_is_opened_again_and_clients_learn_nothing() {
         for stream in [&mut first, &mut second] {
             assert_eq!(payload(stream), json!({"data": {"count": number}}));
         }
-        let lost = test_client::now();
         lose(session);
         let (again, same) = sockets.subscribed();
-        assert!(lost.elapsed() >= Duration::from_millis(300));
         assert_eq!(same, asked);
         session = again;
         metric_reaches(
@@ -68,6 +64,112 @@ fn a_connection_that_is_lost_is_opened_again_and_clients_learn_nothing() {
     session.complete();
     assert_eq!(part(&mut first), (Value::Null, true));
     assert!(sockets.is_alone());
+}
+
+#[test]
+fn some_of_many_that_are_lost_at_once_are_opened_again_at_a_time() {
+    let sockets = Sockets::start();
+    let more = "subscription: {deduplication: {enabled: false}, mode: {passthrough: {all: {max_reconnect_attempts: 1, reconnect_delay: 1ms}}}}\n";
+    let gateway = start(&config(&sockets, &reviews(), more));
+    let opened = (0..20).map(|_| open(&gateway, &sockets, MULTIPART, COUNT));
+    let (_streams, sessions): (Vec<_>, Vec<_>) =
+        opened.map(|(stream, session, _)| (stream, session)).unzip();
+    drop(sessions);
+    // Connected, and not accepted.
+    let mut attempts: Vec<_> = (0..16).map(|_| sockets.connected()).collect();
+    let waiting = "graphql_subscriptions_reconnects_waiting ";
+    metric_reaches(&gateway, waiting, 4);
+    assert!(sockets.is_alone());
+    // One that is accepted is followed by the next.
+    attempts[0].agree();
+    attempts.push(sockets.connected());
+    metric_falls_to(&gateway, waiting, 3);
+    assert!(sockets.is_alone());
+    drop(attempts);
+    for _ in 0..3 {
+        sockets.subscribed();
+    }
+    metric_falls_to(&gateway, waiting, 0);
+}
+
+/// Who is asked for by `x-mine` may differ. The token of `soon` expires in a few seconds.
+fn with_tokens(sockets: &Sockets) -> (Gateway, Stub) {
+    let coprocessor = Stub::coprocessor(|message| {
+        let mine = message["headers"]["x-mine"][0].clone();
+        let entries = &mut message["context"]["entries"];
+        entries["apollo::authentication::jwt_claims"] = match mine.as_str() {
+            // Clocks may differ by a minute.
+            Some("soon") => json!({"sub": mine, "exp": time_of_day() - 60.0 + 6.0}),
+            _ => json!({ "sub": mine }),
+        };
+    });
+    let more = format!(
+        "coprocessor: {{url: '{}', supergraph: {{request: {{headers: true, context: true}}}}}}\n\
+        headers: {{subgraphs: {{prices: {{request: [{{propagate: {{named: x-mine}}}}]}}}}}}\n\
+        server: {{http: {{write_timeout: 60s}}}}\n\
+        subscription:\n  deduplication: {{all: {{ignored_headers: [x-mine], ignore_auth_context: true}}}}\n  \
+        mode: {{passthrough: {{all: {{max_reconnect_attempts: 3, reconnect_delay: 10ms}}}}}}\n",
+        coprocessor.url
+    );
+    (start(&config(sockets, &reviews(), &more)), coprocessor)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a token names a time of day")]
+fn time_of_day() -> f64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap().as_secs_f64()
+}
+
+fn asked_as(gateway: &Gateway, sockets: &Sockets, mine: &str, query: &str) -> (Stream, Session) {
+    let body = json!({ "query": query }).to_string();
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| Stream::send_as(gateway, MULTIPART, mine, &body));
+        let (session, _) = sockets.subscribed();
+        (asking.join().unwrap(), session)
+    })
+}
+
+#[test]
+fn a_shared_one_is_opened_again_as_a_client_asks_who_is_still_there() {
+    let sockets = Sockets::start();
+    let (gateway, _coprocessor) = with_tokens(&sockets);
+    let (first, session) = asked_as(&gateway, &sockets, "first", COUNT);
+    assert_eq!(session.header("x-mine"), Some("first"));
+    let body = json!({ "query": COUNT }).to_string();
+    let mut second = Stream::send_as(&gateway, MULTIPART, "second", &body);
+    drop(first);
+    let by_client = "graphql_subscriptions_ended_total{by=\"client\"}";
+    metric_reaches(&gateway, by_client, 1);
+    drop(session);
+    let (mut session, _) = sockets.subscribed();
+    assert_eq!(session.header("x-mine"), Some("second"));
+    count(&mut second, &mut session, 1);
+}
+
+#[test]
+fn none_is_opened_again_with_a_token_that_has_expired() {
+    let query = "subscription { priceChanged { id } }";
+    for has_other in [false, true] {
+        let sockets = Sockets::start();
+        let (gateway, _coprocessor) = with_tokens(&sockets);
+        let (_soon, mut session) = asked_as(&gateway, &sockets, "soon", query);
+        let body = json!({ "query": query }).to_string();
+        let other = has_other.then(|| Stream::send_as(&gateway, MULTIPART, "other", &body));
+        // It takes nothing, so that it is there when its token has expired.
+        let product = json!({"__typename": "Product", "id": "1".repeat(100_000)});
+        for _ in 0..400 {
+            session.try_send(event(json!({ "priceChanged": product })));
+        }
+        assert!(sockets.next_within(Duration::from_secs(7)).is_none());
+        drop(session);
+        if other.is_some() {
+            let (session, _) = sockets.subscribed();
+            assert_eq!(session.header("x-mine"), Some("other"));
+        } else {
+            metric_falls_to(&gateway, "graphql_subscriptions_upstream ", 0);
+            assert!(sockets.is_alone());
+        }
+    }
 }
 
 #[test]

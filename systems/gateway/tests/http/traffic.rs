@@ -41,6 +41,47 @@ fn requests_beyond_the_concurrency_limit_get_503() {
 }
 
 #[test]
+fn a_client_that_sends_its_body_slowly_holds_no_place() {
+    let planets = Stub::planets();
+    let config = planets.config("traffic_shaping: {router: {concurrency_limit: 1}}");
+    let mut gateway = Setup::new(&config).flag("--log=debug").start();
+    let mut slow = gateway.connect();
+    let (head, body) = (post(NAMES).to_bytes(), NAMES.as_bytes());
+    let (begun, rest) = head.split_at(head.len() - body.len() / 2);
+    slow.write(begun);
+    gateway.wait_for("a request begins");
+    for _ in 0..2 {
+        let response = gateway.send(&post(NAMES));
+        assert_eq!(response.status, 200, "{}", response.text());
+    }
+    slow.write(rest);
+    assert_eq!(slow.read(false).status, 200);
+}
+
+#[test]
+fn a_request_whose_body_arrives_when_all_places_are_taken_gets_503() {
+    let (subgraph, release, arrivals) = held();
+    let config = subgraph.config("traffic_shaping: {router: {concurrency_limit: 1}}");
+    let mut gateway = Setup::new(&config).flag("--log=debug").start();
+    let mut slow = gateway.connect();
+    let request = post(NAMES).to_bytes();
+    let (begun, rest) = request.split_at(request.len() - 1);
+    slow.write(begun);
+    gateway.wait_for("a request begins");
+    let mut first = gateway.connect();
+    first.begin(&post(NAMES));
+    arrivals.recv().unwrap();
+    slow.write(rest);
+    let response = slow.read(false);
+    assert_eq!(
+        (response.status, crate::client::code(&response).as_str()),
+        (503, "REQUEST_CONCURRENCY_LIMITED")
+    );
+    release.send(()).unwrap();
+    assert_eq!(first.read(false).text(), ANSWER);
+}
+
+#[test]
 fn requests_beyond_the_rate_get_503() {
     let planets = Stub::planets();
     let more = "traffic_shaping: {router: {global_rate_limit: {capacity: 2, interval: 1h}}}";
@@ -87,6 +128,48 @@ fn equal_queries_under_way_are_sent_once() {
 }
 
 #[test]
+fn an_answer_with_a_cookie_is_not_shared_by_equal_queries() {
+    let (release, gate) = mpsc::channel::<()>();
+    let (arrive, arrivals) = mpsc::channel::<usize>();
+    let (gate, arrive) = (Mutex::new(gate), Mutex::new((arrive, 0)));
+    let subgraph = Stub::start(move |_| {
+        let number = {
+            let (arrive, count) = &mut *arrive.lock().unwrap();
+            *count += 1;
+            arrive.send(*count).unwrap();
+            *count
+        };
+        if number == 1 {
+            let _ = gate.lock().unwrap().recv();
+        }
+        let headers = format!("content-type: application/json\r\nset-cookie: session={number}\r\n");
+        Answer::Full(200, headers, ANSWER.as_bytes().to_vec())
+    });
+    let config = subgraph.config(
+        "traffic_shaping: {all: {deduplicate_query: true}}\nheaders: {all: {response: [{propagate: {named: set-cookie}}]}}",
+    );
+    let mut gateway = Setup::new(&config).flag("--log=debug").start();
+    let mut connections = [gateway.connect(), gateway.connect(), gateway.connect()];
+    for connection in &mut connections {
+        connection.begin(&post(NAMES));
+    }
+    arrivals.recv().unwrap();
+    for _ in 1..connections.len() {
+        gateway.wait_for("a fetch joins an equal one");
+    }
+    release.send(()).unwrap();
+    let cookies = connections.iter_mut().map(|connection| {
+        let answer = connection.read(false);
+        assert_eq!(answer.text(), ANSWER);
+        answer.header("set-cookie").unwrap_or("none").to_owned()
+    });
+    let mut cookies: Vec<String> = cookies.collect();
+    cookies.sort();
+    assert_eq!(cookies, ["session=1", "session=2", "session=3"]);
+    assert_eq!(subgraph.seen().len(), 3);
+}
+
+#[test]
 fn a_request_that_takes_too_long_gets_504_and_is_counted() {
     let subgraph = Stub::start(|_| Answer::Hang);
     let more = "traffic_shaping: {router: {timeout: 200ms}}\nhealth_check: {readiness: {allowed: 0, interval: {sampling: 1h}}}";
@@ -124,6 +207,36 @@ fn a_client_that_goes_away_is_counted_as_499_and_its_work_goes_on() {
     let metrics = gateway.ask_health("/metrics");
     let sample = "http_server_requests_total{http_response_status_code=\"499\"} 1\n";
     assert!(metrics.text().contains(sample), "{}", metrics.text());
+}
+
+#[test]
+fn names_that_clients_choose_are_shortened_in_the_log_and_in_metrics() {
+    let planets = Stub::planets();
+    let mut gateway = Setup::new(&planets.config(""))
+        .flag("--log=request")
+        .start();
+    let long = "n".repeat(20_000);
+    let headers = [
+        ("content-type", "application/json"),
+        ("apollographql-client-name", long.as_str()),
+        ("apollographql-client-version", long.as_str()),
+    ];
+    let query = format!(r#"{{"query":"query {long} {{ locations {{ name }} }}"}}"#);
+    let request = crate::client::Request {
+        headers: &headers,
+        ..post(&query)
+    };
+    assert_eq!(gateway.send(&request).status, 200);
+    let shown = format!("{}…", "n".repeat(127));
+    let line = gateway.wait_for("\"status\":200");
+    for key in ["operation", "client_name", "client_version"] {
+        assert_eq!(line[key], shown, "{key}");
+    }
+    let metrics = gateway.ask_health("/metrics");
+    let sample = format!(
+        "graphql_client_requests_total{{client_name=\"{shown}\",client_version=\"{shown}\"}} 1\n"
+    );
+    assert!(metrics.text().contains(&sample), "{}", metrics.text());
 }
 
 #[test]

@@ -27,6 +27,7 @@ use crate::tls;
 
 mod lasting;
 
+pub use lasting::LastingPlace;
 pub(crate) use lasting::{Held, Lasting};
 
 /// What holds for every call of a client.

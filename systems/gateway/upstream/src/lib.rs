@@ -29,7 +29,7 @@ mod tls;
 mod unix_socket;
 mod websocket;
 
-pub use client::{Call, Client, ClientSettings, ConnectionLimits};
+pub use client::{Call, Client, ClientSettings, ConnectionLimits, LastingPlace};
 pub use counters::{Counters, Traffic};
 pub use endpoint::{Endpoint, EndpointError, Http2, Policy};
 pub use error::SendError;

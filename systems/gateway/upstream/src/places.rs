@@ -4,10 +4,12 @@
 //! by who has a place and finds none that is idle, so there are never more of them than places.
 //!
 //! A connection that lasts, a WebSocket, keeps its place. Who wants one reserves it first, among fewer, so
-//! that places for exchanges are always left.
+//! that places for exchanges are always left. Of these, the clients of one address get as many as are left
+//! for others.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use tokio::sync::oneshot;
@@ -19,6 +21,8 @@ pub(crate) struct Places {
     max: Cell<usize>,
     /// Those of connections that last, taken or waited for.
     lasting: Cell<usize>,
+    /// Those of them that are kept for clients, by the address.
+    addresses: RefCell<HashMap<IpAddr, usize>>,
     waiting: RefCell<VecDeque<oneshot::Sender<Place>>>,
     all: Rc<Together>,
 }
@@ -36,7 +40,11 @@ pub(crate) struct Place(Rc<Places>);
 
 /// The right to a place for as long as a connection lasts, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Reserved(Rc<Places>);
+pub(crate) struct Reserved {
+    places: Rc<Places>,
+    /// For whose clients it is kept, where that counts.
+    address: Cell<Option<IpAddr>>,
+}
 
 impl Places {
     /// Places that count together with others.
@@ -81,14 +89,46 @@ impl Places {
         self.all.taken.get()
     }
 
-    /// The right to a place that is kept, unless as many as `most` have one.
-    pub(crate) fn reserve(self: &Rc<Self>, most: usize) -> Option<Reserved> {
-        let lasting = self.lasting.get();
-        (lasting < most).then(|| {
-            self.lasting.set(lasting + 1);
+    /// The right to a place that is kept, unless as many as `most` have one, or the clients of this address
+    /// have as many as are left for others.
+    pub(crate) fn reserve(
+        self: &Rc<Self>,
+        most: usize,
+        address: Option<IpAddr>,
+    ) -> Option<Reserved> {
+        let left = most.saturating_sub(self.lasting.get());
+        (self.of_address(address) < left).then(|| {
+            self.lasting.set(self.lasting.get() + 1);
             self.all.lasting.set(self.all.lasting.get() + 1);
-            Reserved(Rc::clone(self))
+            self.keep(address);
+            Reserved {
+                places: Rc::clone(self),
+                address: Cell::new(address),
+            }
         })
+    }
+
+    fn of_address(&self, address: Option<IpAddr>) -> usize {
+        let addresses = self.addresses.borrow();
+        let count = address.and_then(|address| addresses.get(&address));
+        count.copied().unwrap_or(0)
+    }
+
+    fn keep(&self, address: Option<IpAddr>) {
+        if let Some(address) = address {
+            *self.addresses.borrow_mut().entry(address).or_default() += 1;
+        }
+    }
+
+    fn let_go(&self, address: Option<IpAddr>) {
+        let Some(address) = address else { return };
+        let mut addresses = self.addresses.borrow_mut();
+        if let Some(count) = addresses.get_mut(&address) {
+            *count -= 1;
+            if *count == 0 {
+                addresses.remove(&address);
+            }
+        }
     }
 
     /// How many are kept.
@@ -145,9 +185,18 @@ impl Drop for Place {
     }
 }
 
+impl Reserved {
+    /// It is kept for clients of this address from now on, however many these have.
+    pub(crate) fn count_for(&self, address: Option<IpAddr>) {
+        self.places.let_go(self.address.replace(address));
+        self.places.keep(address);
+    }
+}
+
 impl Drop for Reserved {
     fn drop(&mut self) {
-        let places = &self.0;
+        let places = &self.places;
+        places.let_go(self.address.get());
         places.lasting.set(places.lasting.get() - 1);
         places.all.lasting.set(places.all.lasting.get() - 1);
     }
@@ -189,13 +238,36 @@ mod tests {
     fn reservations_count_until_they_are_dropped() {
         let all = Rc::new(Together::default());
         let (one, other) = (Places::among(&all), Places::among(&all));
-        let first = one.reserve(1).unwrap();
-        assert!(one.reserve(1).is_none());
-        let second = other.reserve(1).unwrap();
+        let first = one.reserve(1, None).unwrap();
+        assert!(one.reserve(1, None).is_none());
+        let second = other.reserve(1, None).unwrap();
         assert_eq!((one.lasting(), one.lasting_all()), (1, 2));
         drop((first, second));
         assert_eq!((one.lasting(), other.lasting_all()), (0, 0));
-        assert!(one.reserve(1).is_some());
+        assert!(one.reserve(1, None).is_some());
+    }
+
+    #[test]
+    fn one_address_keeps_as_many_as_are_left_for_others() {
+        let places = Rc::new(Places::default());
+        let address = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
+        let keep = |last| places.reserve(8, address(last));
+        let mut kept = Vec::new();
+        kept.extend(std::iter::from_fn(|| keep(1)));
+        assert_eq!(kept.len(), 4);
+        kept.extend(std::iter::from_fn(|| keep(2)));
+        assert_eq!(kept.len(), 6);
+        // Where it does not count, all that is left.
+        kept.extend(std::iter::from_fn(|| places.reserve(8, None)));
+        assert_eq!((kept.len(), places.lasting()), (8, 8));
+        assert!(keep(3).is_none());
+        // One that goes to another address is this one's.
+        kept.truncate(4);
+        kept[0].count_for(address(3));
+        assert!(keep(1).is_some());
+        kept[1].count_for(None);
+        kept.clear();
+        assert!(places.addresses.borrow().is_empty());
     }
 
     #[test]

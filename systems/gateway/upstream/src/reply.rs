@@ -110,6 +110,11 @@ impl Reply {
         values.collect()
     }
 
+    /// Whether a header is there.
+    pub fn has(&self, name: &HeaderName) -> bool {
+        !self.values(name).is_empty()
+    }
+
     /// All headers as a map. It is built here: most answers are never asked.
     pub fn headers(&self) -> HeaderMap {
         match &self.head {

@@ -3,6 +3,9 @@
 //! The library answers pings of the protocol, checks the handshake and the subprotocol, and bounds
 //! messages; what is said over it is the caller's.
 
+use std::net::IpAddr;
+use std::rc::Rc;
+
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::uri::{Scheme, Uri};
@@ -13,7 +16,7 @@ use tokio_tungstenite::tungstenite::error::Error;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, WebSocketConfig};
 
-use crate::client::{Client, Held, Lasting};
+use crate::client::{Client, Held, Lasting, LastingPlace};
 use crate::connection::Stream;
 use crate::endpoint::Endpoint;
 use crate::error::SendError;
@@ -33,6 +36,9 @@ pub struct Upgrade<'a> {
     pub headers: &'a HeaderMap,
     /// A longer message of the service is an error, in bytes.
     pub message_bytes_max: usize,
+    /// The address of the clients it is for, who get as many as are left for others; `None` where that
+    /// does not count.
+    pub address: Option<IpAddr>,
 }
 
 /// Why there is no WebSocket, or no longer one.
@@ -72,7 +78,7 @@ pub enum Received {
 pub struct WebSocket {
     socket: WebSocketStream<Stream>,
     /// Given back when the connection is closed.
-    _held: Held,
+    held: Rc<Held>,
 }
 
 impl Client {
@@ -86,7 +92,7 @@ impl Client {
         upgrade: Upgrade<'_>,
     ) -> Result<WebSocket, WebSocketError> {
         let request = request(endpoint, &upgrade)?;
-        let Lasting { stream, held } = self.own_connection(endpoint).await?;
+        let Lasting { stream, held } = self.own_connection(endpoint, upgrade.address).await?;
         let most = Some(upgrade.message_bytes_max);
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BYTES)
@@ -97,10 +103,7 @@ impl Client {
         let opened =
             tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
         let (socket, _) = opened.map_err(failed)?;
-        Ok(WebSocket {
-            socket,
-            _held: held,
-        })
+        Ok(WebSocket { socket, held })
     }
 }
 
@@ -131,6 +134,12 @@ fn is_of_handshake(name: &HeaderName) -> bool {
 }
 
 impl WebSocket {
+    /// Its place, which ends with it.
+    #[must_use]
+    pub fn place(&self) -> LastingPlace {
+        LastingPlace(Rc::downgrade(&self.held))
+    }
+
     /// The next thing that the service sends; nothing after the end of the connection. May be dropped
     /// and called again.
     ///

@@ -53,7 +53,7 @@ fn ask(
     let body = Bytes::copy_from_slice(body.as_bytes());
     let question = Question {
         subgraph,
-        address: None,
+        address: "http://a/",
         headers: &headers,
         body: &body,
         client: client.map(str::to_owned),
@@ -207,7 +207,7 @@ fn what_is_said_to_be_out_of_date_is_not_found() {
     let body = Bytes::from_static(b"{\"query\":\"{late}\"}");
     let question = || Question {
         subgraph: "a",
-        address: None,
+        address: "http://a/",
         headers: &headers,
         body: &body,
         client: None,
@@ -243,6 +243,32 @@ fn memory_is_bounded_in_entries_and_bytes_and_for_types_that_are_made_up() {
 }
 
 #[test]
+fn no_answer_takes_the_room_of_all_others() {
+    let cache = cache("in_memory: {limit: 1000, max_bytes: 160KiB}");
+    let text = |length: usize| format!("{{\"data\":{{\"a\":\"{}\"}}}}", "x".repeat(length));
+    let ask_for = |name: &str, length: usize| {
+        let query = format!("{{\"query\":\"{{{name}}}\"}}");
+        ask(&cache, ("a", None, &query), |_| {
+            reply("max-age=60", &text(length))
+        })
+        .1
+    };
+    let small = || -> usize { (0..20).map(|it| ask_for(&format!("a{it}"), 1_000)).sum() };
+    assert_eq!((small(), small()), (20, 0));
+    // More than a sixteenth.
+    for length in [11_000, 150_000] {
+        assert_eq!((ask_for("b", length), ask_for("b", length)), (1, 1));
+    }
+    let many: Vec<u32> = (0..500).collect();
+    for _ in 0..2 {
+        let told = ask(&cache, ("a", None, &entities(&many)), names("max-age=60"));
+        assert_eq!(told.1, 1);
+    }
+    assert_eq!(ask_for("c", 9_000) + ask_for("c", 9_000), 1);
+    assert_eq!(small(), 0);
+}
+
+#[test]
 fn other_headers_and_addresses_are_other_questions() {
     let cache = cache("subgraph: {}");
     let body = Bytes::from_static(b"{\"query\":\"{a}\"}");
@@ -250,7 +276,7 @@ fn other_headers_and_addresses_are_other_questions() {
     one.insert("x-tenant", HeaderValue::from_static("1"));
     let mut two = HeaderMap::new();
     two.insert("x-tenant", HeaderValue::from_static("2"));
-    let looks_new = |headers: &HeaderMap, address: Option<&str>| {
+    let looks_new = |headers: &HeaderMap, address: &str| {
         let question = Question {
             subgraph: "a",
             address,
@@ -266,9 +292,10 @@ fn other_headers_and_addresses_are_other_questions() {
             _ => false,
         }
     };
-    assert!(looks_new(&one, None) && !looks_new(&one, None));
-    assert!(looks_new(&two, None));
-    assert!(looks_new(&one, Some("http://other")));
-    assert!(looks_new(&HeaderMap::new(), None));
-    assert!(!looks_new(&two, None));
+    let own = "http://own";
+    assert!(looks_new(&one, own) && !looks_new(&one, own));
+    assert!(looks_new(&two, own));
+    assert!(looks_new(&one, "http://other"));
+    assert!(looks_new(&HeaderMap::new(), own));
+    assert!(!looks_new(&two, own));
 }

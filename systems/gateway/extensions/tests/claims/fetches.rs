@@ -109,6 +109,23 @@ fn what_is_not_a_graphql_response_becomes_an_error_with_its_reason() {
 }
 
 #[test]
+fn a_long_body_that_is_no_response_is_told_by_its_beginning() {
+    let body = format!(r#"{{"no":"{}"}}"#, "ü".repeat(1_000_000));
+    let answer = Answer {
+        status: 503,
+        content_type: Some("application/json"),
+        body,
+    };
+    let outcome = run(outcome_of(answer));
+    let problem = &outcome.problems[1];
+    assert_eq!(problem.extensions["code"], "SUBREQUEST_MALFORMED_RESPONSE");
+    let reason = problem.extensions["reason"].as_str().unwrap();
+    assert!(reason.starts_with(r#"{"no":"üü"#) && reason.ends_with('…'));
+    assert_eq!(reason.chars().count(), 1_024);
+    assert!(problem.message.ends_with(reason));
+}
+
+#[test]
 fn a_subgraph_that_is_not_there_says_so() {
     run(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

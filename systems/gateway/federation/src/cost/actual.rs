@@ -6,26 +6,27 @@ use std::fmt;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::formula::{Formula, Node, Request};
+use super::formula::{Filled, Formula, Node, Request, bounded};
 
 impl Formula {
     /// The cost of a response with this body; nothing when it is not one. The body is read once, and no
     /// tree of it is built.
     pub(crate) fn actual(&self, request: &Request<'_>, body: &[u8]) -> Option<f64> {
         let mut reader = serde_json::Deserializer::from_slice(body);
+        let filled = request.fill(self);
         let counted = Response {
             formula: self,
-            request,
+            filled: &filled,
         };
         let fields = counted.deserialize(&mut reader).ok()?;
-        Some(self.base + fields)
+        Some(bounded(self.base + fields))
     }
 }
 
 /// `{"data": …}`.
 struct Response<'a> {
     formula: &'a Formula,
-    request: &'a Request<'a>,
+    filled: &'a Filled<'a>,
 }
 
 impl<'de> DeserializeSeed<'de> for Response<'_> {
@@ -54,7 +55,7 @@ impl<'de> Visitor<'de> for Response<'_> {
             cost += map.next_value_seed(Values {
                 own: 0.0,
                 nodes: &nodes,
-                request: self.request,
+                filled: self.filled,
             })?;
         }
         Ok(cost)
@@ -68,7 +69,7 @@ struct Values<'a> {
     own: f64,
     /// What is selected from it.
     nodes: &'a [&'a Node],
-    request: &'a Request<'a>,
+    filled: &'a Filled<'a>,
 }
 
 impl<'de> DeserializeSeed<'de> for Values<'_> {
@@ -112,9 +113,9 @@ impl<'de> Visitor<'de> for Values<'_> {
             let values = map.next_value_seed(Values {
                 own: first.own,
                 nodes: &selected,
-                request: self.request,
+                filled: self.filled,
             })?;
-            cost += (values + self.request.inputs(&first.arguments)).max(0.0);
+            cost += bounded(values + self.filled.arguments(first));
         }
         Ok(cost)
     }

@@ -1,15 +1,15 @@
 //! The cost of one operation, but for its variables.
+//!
+//! What arguments cost is worked out once a request, however many fields, spreads of fragments and
+//! objects of the answer have them, and each variable is read once for it.
 
-use graphql_tools::parser::query::{
-    Definition, Directive, Field, Selection, TypeCondition, Value as Literal,
-};
-use graphql_tools::parser::schema::Type;
+use std::collections::HashMap;
+
+use graphql_tools::parser::query::Value as Literal;
 use serde_json::Value as Json;
 
-use super::{Costs, ListSize};
-use crate::fetch::OperationKind;
-use crate::limits::{QueryDocument, Set};
-use crate::schema::{Named, Schema, TypeText, inner_name};
+use super::Costs;
+use crate::schema::{Named, Schema, inner_name};
 use crate::variables::{Declared, Variables};
 
 /// The cost of one operation, but for its variables.
@@ -18,6 +18,12 @@ pub(crate) struct Formula {
     /// Of the operation itself.
     pub(super) base: f64,
     pub(super) fields: Vec<Node>,
+    /// The arguments of its fields; spreads of a fragment share theirs.
+    pub(super) arguments: Vec<Inputs>,
+    /// The variables in arguments, each once.
+    pub(super) uses: Vec<Use>,
+    /// The positions of the variables that say how long lists are.
+    pub(super) sizes: Vec<usize>,
 }
 
 /// One field of an operation, fragments spread.
@@ -27,16 +33,17 @@ pub(super) struct Node {
     pub(super) key: Box<str>,
     /// What one of its values costs without what is selected from it.
     pub(super) own: f64,
-    count: Count,
-    pub(super) arguments: Vec<Input>,
+    pub(super) count: Count,
+    /// Where its arguments are; nothing when they cost nothing.
+    pub(super) arguments: Option<usize>,
     pub(super) fields: Vec<Node>,
     /// `@skip` and `@include` with variables: their positions, and the value that keeps the field.
-    conditions: Vec<Condition>,
+    pub(super) conditions: Vec<Condition>,
 }
 
 /// How many values a field has.
 #[derive(Debug)]
-enum Count {
+pub(super) enum Count {
     Fixed(f64),
     Sliced {
         sizes: Vec<Size>,
@@ -47,213 +54,42 @@ enum Count {
 
 /// A slicing argument.
 #[derive(Debug)]
-enum Size {
+pub(super) enum Size {
     Literal(f64),
+    /// Where the variable is among [`Formula::sizes`].
     Variable(usize),
 }
 
-/// What an argument costs.
+/// What the arguments of a field cost.
+#[derive(Debug, Default)]
+pub(super) struct Inputs {
+    /// What stands in the text.
+    pub(super) fixed: f64,
+    /// Its variables, by their places among [`Formula::uses`].
+    pub(super) uses: Vec<usize>,
+}
+
+/// A variable that is an argument, or a part of one.
 #[derive(Debug)]
-pub(super) struct Input {
+pub(super) struct Use {
+    /// Of the variable.
+    pub(super) position: usize,
     /// Of `@cost`, in place of that of its type.
-    weight: Option<f64>,
-    of: String,
-    value: Literal<'static, String>,
+    pub(super) weight: Option<f64>,
+    pub(super) of: String,
 }
 
 /// Why a cost cannot be estimated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoEstimate(pub String);
 
-/// What an operation of any kind costs by itself.
-fn base(kind: OperationKind) -> f64 {
-    match kind {
-        OperationKind::Query | OperationKind::Subscription => 0.0,
-        OperationKind::Mutation => 10.0,
-    }
-}
-
 /// The position of a variable, and the value that keeps the field.
-type Condition = (usize, bool);
+pub(super) type Condition = (usize, bool);
 
-/// What a field says of the size of its own fields, and the field with the arguments.
-type Sizing<'a> = (&'a ListSize, &'a Field<'static, String>);
-
-/// What formulas are made with.
-pub(crate) struct Compiler<'a> {
-    pub(crate) schema: &'a Schema,
-    pub(crate) costs: &'a Costs,
-    pub(crate) document: &'a QueryDocument,
-    pub(crate) declared: &'a [Declared],
-    /// Of lists about which nothing is said.
-    pub(crate) list_size: f64,
-}
-
-impl Compiler<'_> {
-    pub(crate) fn formula(&self, kind: OperationKind, set: &Set) -> Formula {
-        let mut fields = Vec::new();
-        let root = self.schema.root(kind);
-        self.set(set, root, (&[], None), &mut fields);
-        Formula {
-            base: base(kind),
-            fields,
-        }
-    }
-
-    /// `from` holds the conditions of fragments around, and the size that the field has for its own
-    /// fields. Documents are bounded with their fragments spread (`limits`), and have no cycles.
-    fn set(
-        &self,
-        set: &Set,
-        parent: &str,
-        from: (&[Condition], Option<Sizing<'_>>),
-        nodes: &mut Vec<Node>,
-    ) {
-        for selection in &set.items {
-            let directives = match selection {
-                Selection::Field(it) => &it.directives,
-                Selection::InlineFragment(it) => &it.directives,
-                Selection::FragmentSpread(it) => &it.directives,
-            };
-            let Some(own) = self.conditions(directives) else {
-                continue;
-            };
-            let conditions: Vec<_> = from.0.iter().copied().chain(own).collect();
-            match selection {
-                Selection::Field(field) => {
-                    nodes.extend(self.field(field, parent, conditions, from.1));
-                }
-                Selection::InlineFragment(it) => {
-                    let parent = condition_of(it.type_condition.as_ref()).unwrap_or(parent);
-                    self.set(&it.selection_set, parent, (&conditions, from.1), nodes);
-                }
-                Selection::FragmentSpread(spread) => {
-                    let fragment = self.document.definitions.iter().find_map(|it| match it {
-                        Definition::Fragment(it) if it.name == spread.fragment_name => Some(it),
-                        _ => None,
-                    });
-                    if let Some(it) = fragment {
-                        let parent = condition_of(Some(&it.type_condition)).unwrap_or(parent);
-                        self.set(&it.selection_set, parent, (&conditions, from.1), nodes);
-                    }
-                }
-            }
-        }
-    }
-
-    fn field(
-        &self,
-        field: &Field<'static, String>,
-        parent: &str,
-        conditions: Vec<Condition>,
-        sized: Option<Sizing<'_>>,
-    ) -> Option<Node> {
-        // `__typename` and introspection cost no subgraph anything.
-        let definition = self.schema.named(parent)?.field(&field.name)?;
-        let of = inner_name(&definition.field_type);
-        let cost = self.costs.field(parent, &field.name);
-        let list = cost.and_then(|it| it.list.as_ref());
-        let own = cost
-            .and_then(|it| it.weight)
-            .or_else(|| self.costs.types.get(of).copied())
-            .unwrap_or_else(|| usual(self.schema.named(of)));
-        let of_parent = sized.filter(|(list, _)| list.sized.contains(&field.name));
-        let count = match (of_parent, list) {
-            (Some((list, sizing)), _) => self.count(list, sizing),
-            (None, Some(list)) if list.sized.is_empty() => self.count(list, field),
-            _ if is_list(&definition.field_type) => Count::Fixed(self.list_size),
-            _ => Count::Fixed(1.0),
-        };
-        let arguments = field.arguments.iter().filter_map(|(name, value)| {
-            let argument = definition.arguments.iter().find(|it| it.name == *name)?;
-            Some(Input {
-                weight: cost.and_then(|it| it.arguments.get(name).copied()),
-                of: inner_name(&argument.value_type).to_owned(),
-                value: value.clone(),
-            })
-        });
-        let arguments = arguments.filter(|it| self.may_cost(it)).collect();
-        let mut fields = Vec::new();
-        let sizes = list.filter(|it| !it.sized.is_empty());
-        let sizes = sizes.map(|list| (list, field));
-        self.set(&field.selection_set, of, (&[], sizes), &mut fields);
-        Some(Node {
-            key: field.alias.as_ref().unwrap_or(&field.name).as_str().into(),
-            own,
-            count,
-            arguments,
-            fields,
-            conditions,
-        })
-    }
-
-    /// Leaves without a weight cost nothing, whatever their values.
-    fn may_cost(&self, input: &Input) -> bool {
-        input.weight.is_some()
-            || self.costs.types.contains_key(&input.of)
-            || matches!(self.schema.named(&input.of), Some(Named::Input(_)))
-    }
-
-    fn count(&self, list: &ListSize, field: &Field<'static, String>) -> Count {
-        let otherwise = list.assumed.unwrap_or(self.list_size);
-        if list.slicing.is_empty() {
-            return Count::Fixed(otherwise);
-        }
-        let given = field.arguments.iter();
-        let given = given.filter(|(name, _)| list.slicing.contains(name));
-        let sizes = given.filter_map(|(_, value)| match value {
-            Literal::Variable(name) => self.position(name).map(Size::Variable),
-            value => super::number(value).map(Size::Literal),
-        });
-        Count::Sliced {
-            sizes: sizes.collect(),
-            requires_one: list.requires_one,
-            otherwise,
-        }
-    }
-
-    /// The conditions with variables; nothing when the field is never there.
-    fn conditions(&self, directives: &[Directive<'static, String>]) -> Option<Vec<Condition>> {
-        let mut conditions = Vec::new();
-        for directive in directives {
-            let wanted = match directive.name.as_str() {
-                "skip" => false,
-                "include" => true,
-                _ => continue,
-            };
-            let mut arguments = directive.arguments.iter();
-            match arguments.find(|(name, _)| name == "if").map(|(_, it)| it) {
-                Some(Literal::Boolean(value)) if *value != wanted => return None,
-                Some(Literal::Variable(name)) => {
-                    conditions.extend(self.position(name).map(|it| (it, wanted)));
-                }
-                _ => {}
-            }
-        }
-        Some(conditions)
-    }
-
-    fn position(&self, variable: &str) -> Option<usize> {
-        self.declared.iter().position(|it| it.name == variable)
-    }
-}
-
-fn condition_of<'a>(condition: Option<&'a TypeCondition<'static, String>>) -> Option<&'a str> {
-    condition.map(|TypeCondition::On(name)| name.as_str())
-}
-
-fn usual(of: Option<Named<'_>>) -> f64 {
+pub(super) fn usual(of: Option<Named<'_>>) -> f64 {
     match of {
         Some(Named::Object(_) | Named::Interface(_) | Named::Union(_) | Named::Input(_)) => 1.0,
         Some(Named::Scalar(_) | Named::Enum(_)) | None => 0.0,
-    }
-}
-
-fn is_list(of: &TypeText) -> bool {
-    match of {
-        Type::NonNullType(inner) => is_list(inner),
-        Type::ListType(_) => true,
-        Type::NamedType(_) => false,
     }
 }
 
@@ -268,8 +104,9 @@ pub(crate) struct Request<'a> {
 impl Formula {
     /// What the operation is expected to cost with these variables.
     pub(crate) fn estimate(&self, request: &Request<'_>) -> Result<f64, NoEstimate> {
-        let fields = request.sum(&self.fields)?;
-        Ok(self.base + fields)
+        let filled = request.fill(self);
+        let fields = filled.sum(&self.fields)?;
+        Ok(bounded(self.base + fields))
     }
 
     /// Roughly the bytes that it takes.
@@ -277,62 +114,54 @@ impl Formula {
         fn of(nodes: &[Node]) -> usize {
             let nodes = nodes.iter();
             nodes
-                .map(|it| {
-                    size_of::<Node>() + it.key.len() + 128 * it.arguments.len() + of(&it.fields)
-                })
+                .map(|it| size_of::<Node>() + it.key.len() + of(&it.fields))
                 .sum()
         }
-        size_of::<Self>() + of(&self.fields)
+        let arguments = self.arguments.iter();
+        let arguments = arguments.map(|it| size_of::<Inputs>() + size_of_val(&*it.uses));
+        let uses = self.uses.iter().map(|it| size_of::<Use>() + it.of.len());
+        size_of::<Self>()
+            + of(&self.fields)
+            + arguments.sum::<usize>()
+            + uses.sum::<usize>()
+            + size_of_val(&*self.sizes)
     }
 }
 
-impl Request<'_> {
-    fn sum(&self, nodes: &[Node]) -> Result<f64, NoEstimate> {
-        nodes
-            .iter()
-            .try_fold(0.0, |sum, node| Ok(sum + self.node(node)?))
-    }
+/// A cost as it counts: finite, and not negative. The planner refuses negative weights; what other
+/// fields cost must not be paid with one. Nothing times an endless list is nothing.
+pub(super) fn bounded(cost: f64) -> f64 {
+    if cost > 0.0 { cost.min(f64::MAX) } else { 0.0 }
+}
 
-    fn node(&self, node: &Node) -> Result<f64, NoEstimate> {
-        let is_out = |(position, wanted): &Condition| self.flag(*position) == Some(!wanted);
-        if node.conditions.iter().any(is_out) {
-            return Ok(0.0);
-        }
-        let one = node.own + self.sum(&node.fields)?;
-        let cost = self.count(&node.count)? * one + self.inputs(&node.arguments);
-        // The planner refuses negative weights. What other fields cost must not be paid with one.
-        Ok(cost.max(0.0))
-    }
+/// What one request makes of a formula.
+pub(super) struct Filled<'a> {
+    request: &'a Request<'a>,
+    /// What arguments cost, as [`Formula::arguments`] has them.
+    arguments: Vec<f64>,
+    /// What variables say of the lengths of lists, as [`Formula::sizes`] has them.
+    sizes: Vec<Option<f64>>,
+}
 
-    fn count(&self, count: &Count) -> Result<f64, NoEstimate> {
-        let (sizes, requires_one, otherwise) = match count {
-            Count::Fixed(count) => return Ok(*count),
-            Count::Sliced {
-                sizes,
-                requires_one,
-                otherwise,
-            } => (sizes, *requires_one, *otherwise),
-        };
-        let given = sizes.iter().filter_map(|size| match size {
-            Size::Literal(size) => Some(*size),
-            Size::Variable(position) => self.value(*position)?.as_f64(),
+impl<'a> Request<'a> {
+    /// Reads what a formula needs of the variables.
+    pub(super) fn fill(&'a self, formula: &Formula) -> Filled<'a> {
+        let mut read: HashMap<usize, Json> = HashMap::new();
+        let uses = formula.uses.iter().map(|it| {
+            let value = read.entry(it.position);
+            let value = value.or_insert_with(|| self.value(it.position).unwrap_or_default());
+            self.input(it.weight, &it.of, value)
         });
-        let given: Vec<f64> = given.collect();
-        if requires_one && given.len() != 1 {
-            return Err(NoEstimate(format!(
-                "Exactly one slicing argument is required, but found {}",
-                given.len()
-            )));
+        let uses: Vec<f64> = uses.collect();
+        let arguments = formula.arguments.iter().map(|it| {
+            let variables = it.uses.iter().filter_map(|it| uses.get(*it));
+            it.fixed + variables.sum::<f64>()
+        });
+        Filled {
+            request: self,
+            arguments: arguments.collect(),
+            sizes: formula.sizes.iter().map(|it| self.size(*it)).collect(),
         }
-        let largest = given.into_iter().reduce(f64::max);
-        Ok(largest.map_or(otherwise, |size| size.max(0.0)))
-    }
-
-    pub(super) fn inputs(&self, inputs: &[Input]) -> f64 {
-        let inputs = inputs.iter();
-        inputs
-            .map(|it| self.input(it.weight, &it.of, &self.json(&it.value)))
-            .sum()
     }
 
     /// What a value costs: each object and each weighted leaf in it. Values are no deeper than bodies
@@ -342,16 +171,15 @@ impl Request<'_> {
             Json::Null => 0.0,
             Json::Array(items) => items.iter().map(|it| self.input(weight, of, it)).sum(),
             value => {
-                let type_weight = || self.costs.types.get(of).copied();
-                let named = self.schema.named(of);
-                let own = weight.or_else(type_weight).unwrap_or_else(|| usual(named));
-                let (Json::Object(members), Some(Named::Input(input))) = (value, named) else {
+                let own = self.costs.input(self.schema, weight, of);
+                let (Json::Object(members), Some(Named::Input(input))) =
+                    (value, self.schema.named(of))
+                else {
                     return own;
                 };
                 let members = members.iter().filter_map(|(name, value)| {
                     let field = input.fields.iter().find(|it| it.name == *name)?;
-                    let key = (of.to_owned(), name.clone());
-                    let weight = self.costs.inputs.get(&key).copied();
+                    let weight = self.costs.member(of, name);
                     Some(self.input(weight, inner_name(&field.value_type), value))
                 });
                 own + members.sum::<f64>()
@@ -370,31 +198,99 @@ impl Request<'_> {
 
     /// The value of a variable: what the client gave, or the default.
     fn value(&self, position: usize) -> Option<Json> {
-        match self.variables.json(position) {
+        match self.given(position) {
             Some(text) => serde_json::from_slice(text).ok(),
             None => {
                 let default = self.declared.get(position)?.default.as_ref()?;
-                Some(self.json(default))
+                Some(json(default))
             }
         }
     }
 
-    fn json(&self, literal: &Literal<'static, String>) -> Json {
-        match literal {
-            Literal::Variable(name) => {
-                let position = self.declared.iter().position(|it| it.name == *name);
-                position.and_then(|it| self.value(it)).unwrap_or(Json::Null)
-            }
-            Literal::Int(number) => number.as_i64().map_or(Json::Null, Json::from),
-            Literal::Float(number) => Json::from(*number),
-            Literal::String(text) | Literal::Enum(text) => Json::from(text.as_str()),
-            Literal::Boolean(flag) => Json::from(*flag),
-            Literal::Null => Json::Null,
-            Literal::List(items) => items.iter().map(|it| self.json(it)).collect(),
-            Literal::Object(members) => members
-                .iter()
-                .map(|(name, value)| (name.clone(), self.json(value)))
-                .collect(),
+    /// The number that a variable is.
+    fn size(&self, position: usize) -> Option<f64> {
+        match self.given(position) {
+            Some(text) => serde_json::from_slice(text).ok(),
+            None => super::number(self.declared.get(position)?.default.as_ref()?),
         }
+    }
+
+    fn given(&self, position: usize) -> Option<&[u8]> {
+        #[cfg(test)]
+        READS.set(READS.get() + 1);
+        self.variables.json(position)
+    }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often a variable was read on this thread.
+    pub(super) static READS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+impl Filled<'_> {
+    fn sum(&self, nodes: &[Node]) -> Result<f64, NoEstimate> {
+        nodes
+            .iter()
+            .try_fold(0.0, |sum, node| Ok(sum + self.node(node)?))
+    }
+
+    fn node(&self, node: &Node) -> Result<f64, NoEstimate> {
+        let is_out = |(position, wanted): &Condition| self.request.flag(*position) == Some(!wanted);
+        if node.conditions.iter().any(is_out) {
+            return Ok(0.0);
+        }
+        let one = node.own + self.sum(&node.fields)?;
+        let cost = self.count(&node.count)? * one + self.arguments(node);
+        Ok(bounded(cost))
+    }
+
+    fn count(&self, count: &Count) -> Result<f64, NoEstimate> {
+        let (sizes, requires_one, otherwise) = match count {
+            Count::Fixed(count) => return Ok(*count),
+            Count::Sliced {
+                sizes,
+                requires_one,
+                otherwise,
+            } => (sizes, *requires_one, *otherwise),
+        };
+        let given = sizes.iter().filter_map(|size| match size {
+            Size::Literal(size) => Some(*size),
+            Size::Variable(place) => *self.sizes.get(*place)?,
+        });
+        let given: Vec<f64> = given.collect();
+        if requires_one && given.len() != 1 {
+            return Err(NoEstimate(format!(
+                "Exactly one slicing argument is required, but found {}",
+                given.len()
+            )));
+        }
+        // A negative size says nothing of what a subgraph will give.
+        let sizes = given
+            .into_iter()
+            .map(|it| if it >= 0.0 { it } else { otherwise });
+        Ok(sizes.reduce(f64::max).unwrap_or(otherwise))
+    }
+
+    /// What the arguments of a field cost.
+    pub(super) fn arguments(&self, node: &Node) -> f64 {
+        let cost = node.arguments.and_then(|it| self.arguments.get(it));
+        cost.copied().unwrap_or_default()
+    }
+}
+
+/// A value of the text without variables, as defaults are.
+fn json(literal: &Literal<'static, String>) -> Json {
+    match literal {
+        Literal::Variable(_) | Literal::Null => Json::Null,
+        Literal::Int(number) => number.as_i64().map_or(Json::Null, Json::from),
+        Literal::Float(number) => Json::from(*number),
+        Literal::String(text) | Literal::Enum(text) => Json::from(text.as_str()),
+        Literal::Boolean(flag) => Json::from(*flag),
+        Literal::List(items) => items.iter().map(json).collect(),
+        Literal::Object(members) => members
+            .iter()
+            .map(|(name, value)| (name.clone(), json(value)))
+            .collect(),
     }
 }

@@ -1,3 +1,4 @@
+use super::formula::READS;
 use crate::{OperationOptions, Operations, Supergraph};
 use std::sync::Arc;
 
@@ -105,7 +106,13 @@ fn the_size_of_a_list_follows_its_arguments() {
         ("{ shelf { name } }", 7.0),
         ("{ shelf(first: 3) { name } }", 3.0),
         ("{ shelf(first: 3, last: 4) { name } }", 4.0),
-        ("{ shelf(first: -3) { name } }", 0.0),
+        // What is negative says nothing of what will come.
+        ("{ shelf(first: -3) { name } }", 7.0),
+        ("{ shelf(first: 3, last: -4) { name } }", 7.0),
+        ("{ shelf(first: 9, last: -4) { name } }", 9.0),
+        ("{ one(last: -2) { name } }", 10.0),
+        ("{ page(first: -6) { items { name } } }", 11.0),
+        ("{ heavy { name } shelf(first: -1000000) { name } }", 27.0),
         ("{ one(last: 2) { name } }", 2.0),
         ("{ page(first: 6) { items { name } total } }", 7.0),
     ] {
@@ -115,10 +122,30 @@ fn the_size_of_a_list_follows_its_arguments() {
     assert_eq!(costs(query, "{}"), Ok(8.0));
     assert_eq!(costs(query, "{\"n\": 1000000}"), Ok(1_000_000.0));
     assert_eq!(costs(query, "{\"n\": null}"), Ok(7.0));
+    assert_eq!(costs(query, "{\"n\": -1000000}"), Ok(7.0));
+    let query = "query($n: Int = -8) { shelf(first: $n) { name } }";
+    assert_eq!(costs(query, "{}"), Ok(7.0));
     for query in ["{ one { name } }", "{ one(first: 1, last: 2) { name } }"] {
         let error = costs(query, "{}").unwrap_err();
         assert!(error.starts_with("Exactly one slicing argument"), "{error}");
     }
+}
+
+#[test]
+fn sizes_beyond_all_numbers_are_costs_beyond_all_limits() {
+    let mut query = "{ name }".to_owned();
+    for _ in 0..36 {
+        query = format!("{{ near(first: 2147483647) {query} }}");
+    }
+    let types = TYPES.replace(
+        "type Book @join__type(graph: A) {",
+        "type Book @join__type(graph: A) { near(first: Int): [Book] @listSize(slicingArguments: [\"first\"])",
+    );
+    let operations = operations(&types, COST);
+    let prepared = operations.prepare(&format!("{{ book {query} }}"), None);
+    let prepared = prepared.unwrap_or_else(|refusal| panic!("{:?}", refusal.errors));
+    let variables = prepared.coerce(None).unwrap();
+    assert_eq!(prepared.estimate(&variables), Some(Ok(f64::MAX)));
 }
 
 #[test]
@@ -140,6 +167,45 @@ fn a_response_costs_the_objects_that_it_has() {
     assert_eq!(actual(body), Some(3.0 + 7.0 + 20.0 + 2.0));
     assert_eq!(actual("{\"data\":null}"), Some(0.0));
     assert_eq!(actual("no"), None);
+}
+
+#[test]
+fn a_variable_is_read_once_a_request() {
+    let fields: String = (0..90)
+        .map(|index| format!("f{index}: search(filter: $f) {{ name }} g{index}: search(filter: {{and: [$f, {{name: $s}}]}}) {{ name }} s{index}: shelf(first: $n) {{ ...B }} "))
+        .collect();
+    let query = format!(
+        "query($f: Filter, $n: Int, $s: String) {{ books {{ ...B author {{ books {{ ...B }} }} }} {fields} }} fragment B on Book {{ like(filter: $f) {{ name }} }}"
+    );
+    let types = TYPES.replace(
+        "type Book @join__type(graph: A) {",
+        "type Book @join__type(graph: A) { like(filter: Filter): Book",
+    );
+    let operations = operations(&types, COST);
+    let prepared = operations.prepare(&query, None);
+    let prepared = prepared.unwrap_or_else(|refusal| panic!("{:?}", refusal.errors));
+    let given = r#"{"f": {"and": [{}, {}]}, "n": 2, "s": "x"}"#;
+    let variables = prepared.coerce(Some(given.as_bytes())).unwrap();
+    let reads = |work: &dyn Fn() -> f64| {
+        let before = READS.get();
+        (work(), READS.get() - before)
+    };
+    let (cost, read) = reads(&|| prepared.estimate(&variables).unwrap().unwrap());
+    // A book, one that is like it, and the filter.
+    let book = 1.0 + 1.0 + 3.0;
+    let books = 10.0 * (book + 1.0 + 10.0 * book);
+    assert_eq!(cost, books + 90.0 * (4.0 + 6.0 + 2.0 * book));
+    assert!(read <= 3, "{read}");
+    let list = vec!["{\"like\":{\"name\":\"a\"}}"; 1_000].join(",");
+    let body = format!("{{\"data\":{{\"books\":[{list}]}}}}");
+    let (cost, read) = reads(&|| {
+        prepared
+            .actual_cost(&variables, body.as_bytes())
+            .unwrap()
+            .unwrap()
+    });
+    assert_eq!(cost, 1_000.0 * (1.0 + 1.0 + 3.0));
+    assert!(read <= 3, "{read}");
 }
 
 #[test]

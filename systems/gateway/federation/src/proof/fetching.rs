@@ -80,7 +80,7 @@ impl<'a> Trial<'a> {
                     let Some(seen) = self.resolved(fetch.subgraph, object, sent) else {
                         continue;
                     };
-                    if self.is_complete(object, &place.needs, input.is_lenient) {
+                    if self.is_complete(object, &place.needs) {
                         targets.push((index, object, place.needs.as_slice(), seen));
                     }
                 }
@@ -103,23 +103,27 @@ impl<'a> Trial<'a> {
     }
 
     /// Whether an object has a representation, which holds more than a name.
-    fn is_complete(&self, object: Id, needs: &[Need], is_lenient: bool) -> bool {
-        self.values(object, needs, is_lenient)
-            .is_some_and(|values| values > 0)
+    fn is_complete(&self, object: Id, needs: &[Need]) -> bool {
+        self.values(object, needs).is_some_and(|values| values > 0)
     }
 
     /// How many values a representation has; `None` where one is missing.
-    fn values(&self, object: Id, needs: &[Need], is_lenient: bool) -> Option<usize> {
+    fn values(&self, object: Id, needs: &[Need]) -> Option<usize> {
         let mut values = 0;
         for need in needs {
             match need {
                 Need::Typename => {}
-                Need::Field { key, needs, .. } => match self.objects.member(object, key) {
-                    None if is_lenient => {}
+                Need::Field {
+                    key,
+                    needs,
+                    is_optional,
+                    ..
+                } => match self.objects.member(object, key) {
+                    None if *is_optional => {}
                     None => return None,
                     Some(member) => {
                         for below in &member.below {
-                            self.values(*below, needs, is_lenient)?;
+                            self.values(*below, needs)?;
                         }
                         values += 1;
                     }
@@ -127,7 +131,7 @@ impl<'a> Trial<'a> {
                 Need::Fragment { name, types, needs } => {
                     let name = self.objects.name(object).unwrap_or(name);
                     if types.contains(name.as_bytes()) {
-                        values += self.values(object, needs, is_lenient)?;
+                        values += self.values(object, needs)?;
                     }
                 }
             }

@@ -203,3 +203,41 @@ fn another_field_under_the_same_key_replaces_what_was_there() {
     // Neither kept because the later one is null, nor merged with it.
     assert_eq!(written(&store, first), r#"{"a":null,"o":{"y":2},"b":1}"#);
 }
+
+#[test]
+fn what_is_merged_into_a_copy_is_not_in_the_original() {
+    let mut store = Store::default();
+    let received = parsed(&mut store, r#"{"id":1,"m":{"k":[{"l":1},2]}}"#);
+    let added = parsed(&mut store, r#"{"m":{"k":[{"n":2},3],"x":0}}"#);
+    let (Value::Object(original), Value::Object(added)) = (received, added) else {
+        panic!("two objects were written");
+    };
+    let copy = store.copy(original).unwrap();
+    store.merge(copy, added, &|_| true);
+    assert_eq!(
+        written(&store, Value::Object(copy)),
+        r#"{"id":1,"m":{"k":[{"l":1,"n":2},3],"x":0}}"#
+    );
+    assert_eq!(
+        written(&store, received),
+        r#"{"id":1,"m":{"k":[{"l":1},2]}}"#
+    );
+}
+
+#[test]
+fn a_copy_takes_room_as_an_answer_does() {
+    let body = format!("{{\"a\":[{}0]}}", "0,".repeat(99));
+    let mut store = Store::bounded(3 * 100 * VALUE_BYTES);
+    let Ok(Value::Object(received)) = store.parse(body.as_bytes()) else {
+        panic!("an object was written");
+    };
+    let mut copies = 0;
+    while store.copy(received).is_some() {
+        copies += 1;
+        assert!(copies < 10, "copies have no bound");
+    }
+    assert!(copies > 0 && store.is_full());
+    // Nothing is left open, and what was there is whole.
+    assert_eq!(store.begin(), (0, 0));
+    assert_eq!(written(&store, Value::Object(received)), body);
+}

@@ -135,3 +135,133 @@ fn of_several_failures_the_first_in_the_document_is_told() {
         "{text}"
     );
 }
+
+/// So many aliases of an action, in a query of this many bytes and more.
+fn aliases(count: usize, bytes: usize) -> String {
+    let members: Vec<String> = (0..count)
+        .map(|index| format!("a{index}: act {{ x }}"))
+        .collect();
+    format!("{{ {} }} # {}", members.join(" "), "x".repeat(bytes))
+}
+
+#[test]
+fn what_all_handlers_of_an_operation_are_sent_is_bounded() {
+    let told = Arc::new(introspected(&schema(SERVICE)));
+    let start = |limits: &str| {
+        let yaml = format!(
+            "{limits}types: 'type T {{ x: Int! }}'\nactions: [{{name: act, type: query, output_type: 'T', handler: 'http://h'}}]\n"
+        );
+        Merged::new(&config(&yaml), &[Some(Arc::clone(&told))], options(), true)
+    };
+    let handlers = || Functions::new(|_: &str| Ok(br#"{"x":1}"#.to_vec()));
+    // Each of them has the whole query, as from Hasura: 100 MB in all.
+    let refusing = handlers();
+    let (text, has_errors) = ask(&start(""), &aliases(100, 1_000_000), &refusing);
+    assert!(has_errors, "{}", &text[..200]);
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    let error = &answer["errors"][0];
+    assert_eq!(error["extensions"]["code"], "validation-failed");
+    assert_eq!(error["extensions"]["path"], "$");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("more than 16777216 bytes"), "{message}");
+    assert!(refusing.asked.borrow().is_empty(), "before any is asked");
+    // Exactly as much as is allowed.
+    let two = aliases(2, 1_000);
+    let asking = handlers();
+    assert!(!ask(&start(""), &two, &asking).1);
+    let sent: usize = asking.asked.borrow().iter().map(String::len).sum();
+    assert!(
+        asking
+            .asked
+            .borrow()
+            .iter()
+            .all(|it| it.contains(&"x".repeat(1_000)))
+    );
+    for (most, is_refused) in [(sent, false), (sent - 1, true)] {
+        let limits = format!("limits: {{action_payloads_max_bytes: {most}}}\n");
+        assert_eq!(
+            ask(&start(&limits), &two, &handlers()).1,
+            is_refused,
+            "{most}"
+        );
+    }
+    // A single action is sent what the client sends, however long.
+    let limits = "limits: {action_payloads_max_bytes: 100}\n";
+    let one = handlers();
+    assert!(!ask(&start(limits), &aliases(1, 1_000), &one).1);
+    assert_eq!(one.asked.borrow().len(), 1);
+}
+
+#[test]
+fn what_a_merged_schema_says_of_itself_is_bounded_and_told_in_turns() {
+    let told = Arc::new(introspected(&schema(SERVICE)));
+    let yaml = "remote_schemas: [{name: s, url: 'http://h'}]\n";
+    let start = |response_bytes| {
+        let mut options = options();
+        options.bounds.response_bytes = response_bytes;
+        Merged::new(&config(yaml), &[Some(Arc::clone(&told))], options, true)
+    };
+    let services = Functions::new(|_: &str| Ok(br#"{"data":{"a":1}}"#.to_vec()));
+    let mut types = "name".to_owned();
+    for _ in 0..7 {
+        types =
+            format!("name fields {{ name type {{ ofType {{ {types} ofType {{ {types} }} }} }} }}");
+    }
+    let query =
+        format!("{{ a __schema {{ types {{ {types} }} }} b: __schema {{ types {{ {types} }} }} }}");
+    let (text, has_errors) = ask(&start(64 << 20), &query, &services);
+    assert!(!has_errors, "{}", &text[..200]);
+    assert!(services.pauses.get() > 0, "{} bytes at once", text.len());
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(answer["data"]["__schema"], answer["data"]["b"]);
+    // The bound holds for both together.
+    let (text, has_errors) = ask(&start(text.len() / 2 + 100), &query, &services);
+    assert!(has_errors && text.len() < 1_000);
+    assert!(text.contains("RESPONSE_TOO_LARGE"), "{text}");
+}
+
+/// A gateway with an action that answers with a list, and these bounds.
+fn listing(response_bytes: usize, answers_bytes: usize) -> Merged {
+    let told = Arc::new(introspected(&schema(SERVICE)));
+    let yaml = "types: 'type T { x: Int! }'\nactions: [{name: act, type: query, output_type: '[T!]', handler: 'http://h'}]\n";
+    let mut options = options();
+    options.bounds.response_bytes = response_bytes;
+    options.bounds.answers_bytes = answers_bytes;
+    Merged::new(&config(yaml), &[Some(told)], options, true)
+}
+
+fn error_code(text: &str) -> String {
+    let answer: Value = serde_json::from_str(text).unwrap();
+    let code = &answer["errors"][0]["extensions"]["code"];
+    code.as_str().unwrap_or("none").to_owned()
+}
+
+#[test]
+fn what_a_client_makes_of_the_answer_of_a_handler_is_bounded() {
+    let list = format!("[{}]", vec![r#"{"x":1}"#; 1_000].join(","));
+    let handler = Functions::new(|_: &str| Ok(list.clone().into_bytes()));
+    // A hundred times as long as what the handler has sent.
+    let members: Vec<String> = (100..200).map(|index| format!("a{index}: x")).collect();
+    let query = format!("{{ act {{ {} }} }}", members.join(" "));
+    let (text, has_errors) = ask(&listing(2_000_000, 1 << 20), &query, &handler);
+    assert!(!has_errors && text.len() > 800_000, "{}", text.len());
+    let (text, has_errors) = ask(&listing(500_000, 1 << 20), &query, &handler);
+    assert!(has_errors && text.len() < 1_000, "{}", text.len());
+    assert_eq!(error_code(&text), "RESPONSE_TOO_LARGE");
+    // All actions of an operation together.
+    let two = "{ a: act { x } b: act { x } }";
+    assert!(!ask(&listing(20_000, 1 << 20), two, &handler).1);
+    let (text, _) = ask(&listing(12_000, 1 << 20), two, &handler);
+    assert_eq!(error_code(&text), "RESPONSE_TOO_LARGE");
+}
+
+#[test]
+fn the_answers_to_one_operation_are_bounded_together() {
+    let list = format!("[{}]", vec![r#"{"x":1}"#; 1_000].join(","));
+    let handler = Functions::new(|_: &str| Ok(list.clone().into_bytes()));
+    let three = "{ a: act { x } b: act { x } c: act { x } }";
+    assert!(!ask(&listing(1 << 20, 3 * list.len()), three, &handler).1);
+    let (text, has_errors) = ask(&listing(1 << 20, 3 * list.len() - 1), three, &handler);
+    assert!(has_errors);
+    assert_eq!(error_code(&text), "SUBGRAPH_ANSWERS_TOO_LARGE");
+}

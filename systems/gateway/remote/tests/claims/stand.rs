@@ -1,12 +1,13 @@
 //! A merged schema and services that are functions.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use gateway_config::{Config, Surroundings};
 use gateway_federation::{Effort, OperationOptions, Schema, Stop, Variables, check_operation};
 use gateway_remote::{Asking, Call, CallAnswer, CallError, Merged, Session, SourceSchema, Sources};
@@ -81,7 +82,12 @@ pub(crate) fn introspection(schema: &Arc<Schema>) -> Vec<u8> {
         (query, None),
         &options(),
         &effort,
-        |checked, _, _| Ok(checked.write_introspection(0, &Variables::default(), Vec::new())),
+        |checked, _, _| {
+            let at_once = (Vec::new(), usize::MAX);
+            let none = Variables::default();
+            let told = checked.write_introspection(0, &none, at_once, async || {});
+            Ok(told.now_or_never().unwrap().unwrap())
+        },
     );
     let told = String::from_utf8(told.unwrap()).unwrap();
     format!("{{\"data\":{{\"__schema\":{told}}}}}").into_bytes()
@@ -91,6 +97,7 @@ pub(crate) fn introspection(schema: &Arc<Schema>) -> Vec<u8> {
 pub(crate) struct Functions<F> {
     answer: F,
     pub(crate) asked: RefCell<Vec<String>>,
+    pub(crate) pauses: Cell<usize>,
 }
 
 impl<F: Fn(&str) -> Result<Vec<u8>, CallError>> Functions<F> {
@@ -98,6 +105,7 @@ impl<F: Fn(&str) -> Result<Vec<u8>, CallError>> Functions<F> {
         Self {
             answer,
             asked: RefCell::default(),
+            pauses: Cell::default(),
         }
     }
 }
@@ -111,6 +119,10 @@ impl<F: Fn(&str) -> Result<Vec<u8>, CallError>> Sources for Functions<F> {
             body: answer?.into(),
             ..CallAnswer::default()
         })
+    }
+
+    async fn give_way(&self) {
+        self.pauses.set(self.pauses.get() + 1);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Connections that last: which places they may have, and what calls are left with.
 
+use std::net::IpAddr;
+
 use tokio::task::JoinHandle;
 
 use super::limits::{client, held, send, until};
@@ -7,16 +9,16 @@ use super::*;
 
 fn lasts(client: &Client, endpoint: &Endpoint) -> JoinHandle<Result<Lasting, SendError>> {
     let (client, endpoint) = (client.clone(), endpoint.clone());
-    tokio::task::spawn_local(async move { client.own_connection(&endpoint).await })
+    tokio::task::spawn_local(async move { client.own_connection(&endpoint, None).await })
 }
 
 async fn opened(client: &Client, endpoint: &Endpoint) -> Lasting {
-    let opened = client.own_connection(endpoint).await;
+    let opened = client.own_connection(endpoint, None).await;
     opened.unwrap_or_else(|error| panic!("{error}"))
 }
 
 async fn refused(client: &Client, endpoint: &Endpoint) -> String {
-    match client.own_connection(endpoint).await {
+    match client.own_connection(endpoint, None).await {
         Err(error) if error.is_crowded() => error.to_string(),
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("there was a place"),
@@ -124,5 +126,30 @@ fn idle_connections_make_room() {
         assert_eq!(client.counters().idle, 1);
         let _kept = opened(&client, &other.endpoint).await;
         assert_eq!((client.counters().idle, traffic.open()), (0, 2));
+    });
+}
+
+#[test]
+fn clients_of_one_address_leave_places_for_those_of_another() {
+    run(async {
+        let held = held().await;
+        for per_origin in [None, Some(24)] {
+            let (client, _) = client(32, per_origin, 10);
+            let of = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
+            let mut kept = Vec::new();
+            while let Ok(lasting) = client.own_connection(&held.endpoint, of(1)).await {
+                kept.push(lasting);
+            }
+            assert_eq!(kept.len(), 6, "of those that the origin may have");
+            let other = client.own_connection(&held.endpoint, of(2)).await;
+            kept.push(other.unwrap_or_else(|error| panic!("{error}")));
+            drop(kept.pop());
+            // Those that go to another address are no longer of the first.
+            for lasting in &kept[..3] {
+                LastingPlace(Rc::downgrade(&lasting.held)).count_for(None);
+            }
+            let again = client.own_connection(&held.endpoint, of(1)).await;
+            assert!(again.is_ok());
+        }
     });
 }

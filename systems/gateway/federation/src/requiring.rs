@@ -1,0 +1,279 @@
+//! Fields whose requirements lead the planner to no plan.
+//!
+//! The planner finds no way to a field that requires what one subgraph has, where the field's own
+//! subgraph knows the object by a key of a third. So the operation is planned without such fields, and
+//! with what they require in their place; the fields are asked for behind that, by requests that are
+//! made here. Whether the whole answers the operation is for the proof to say.
+
+use std::collections::BTreeSet;
+
+use hive_router_query_planner::ast::document::Document;
+use hive_router_query_planner::ast::operation::{
+    OperationDefinition, SubgraphFetchOperation, VariableDefinition,
+};
+use hive_router_query_planner::ast::selection_item::SelectionItem;
+use hive_router_query_planner::ast::selection_set::{
+    FieldSelection, InlineFragmentSelection, SelectionSet,
+};
+use hive_router_query_planner::ast::value::Value;
+use hive_router_query_planner::planner::plan_nodes::{
+    FetchNode, FlattenNode, FlattenNodePath, FlattenNodePathSegment as Segment, PlanNode,
+};
+use hive_router_query_planner::state::supergraph_state::{OperationKind, TypeNode};
+
+use crate::composition::{Composition, Graph};
+use crate::schema::Schema;
+use crate::supergraph::Subgraph;
+
+/// The variable that holds representations.
+const REPRESENTATIONS: &str = "representations";
+
+/// An operation in two steps.
+pub(crate) struct Parted {
+    /// What is asked first: what fields require in place of the fields.
+    pub(crate) rest: SelectionSet,
+    /// The requests for the fields.
+    pub(crate) behind: Vec<PlanNode>,
+}
+
+/// What an operation is parted with.
+pub(crate) struct Parting<'a> {
+    pub(crate) schema: &'a Schema,
+    pub(crate) composition: &'a Composition,
+    pub(crate) subgraphs: &'a [Subgraph],
+    /// Those of the operation.
+    pub(crate) variables: &'a [VariableDefinition],
+}
+
+/// Fields of the objects of one type at one place that one subgraph is asked for.
+struct Group {
+    path: Vec<Segment>,
+    real: String,
+    graph: Graph,
+    fields: SelectionSet,
+    given: SelectionSet,
+}
+
+impl Parting<'_> {
+    /// The operation in two steps; `None` where it asks for no field that requires others.
+    pub(crate) fn part(&self, root_type: &str, asked: &SelectionSet) -> Option<Parted> {
+        let mut groups = Vec::new();
+        let rest = self.set(root_type, asked, &mut Vec::new(), &mut groups);
+        if groups.is_empty() {
+            return None;
+        }
+        let behind = groups.into_iter().map(|group| self.request(group));
+        let behind = behind.collect::<Option<_>>()?;
+        Some(Parted { rest, behind })
+    }
+
+    fn set(
+        &self,
+        parent: &str,
+        set: &SelectionSet,
+        path: &mut Vec<Segment>,
+        groups: &mut Vec<Group>,
+    ) -> SelectionSet {
+        let mut rest = SelectionSet { items: Vec::new() };
+        for item in &set.items {
+            match item {
+                SelectionItem::Field(field) => {
+                    if let Some(required) = self.postponed(parent, field, path, groups) {
+                        unite(&mut rest, &required);
+                        continue;
+                    }
+                    let mut field = field.clone();
+                    if let Some(returns) = self.schema.field_type(parent, &field.name) {
+                        path.push(Segment::Field(field.selection_identifier().to_owned()));
+                        field.selections = self.set(returns, &field.selections, path, groups);
+                        path.pop();
+                    }
+                    rest.items.push(SelectionItem::Field(field));
+                }
+                SelectionItem::InlineFragment(inline) => {
+                    let own = self.fragment(parent, inline, path, groups);
+                    rest.items.push(SelectionItem::InlineFragment(own));
+                }
+                SelectionItem::FragmentSpread(_) => rest.items.push(item.clone()),
+            }
+        }
+        rest
+    }
+
+    /// The rest of a fragment, whose conditions hold for what is asked behind, too.
+    fn fragment(
+        &self,
+        parent: &str,
+        inline: &InlineFragmentSelection,
+        path: &mut Vec<Segment>,
+        groups: &mut Vec<Group>,
+    ) -> InlineFragmentSelection {
+        let condition = &inline.type_condition;
+        let narrows = condition != parent;
+        if narrows {
+            path.push(Segment::TypeCondition(BTreeSet::from([condition.clone()])));
+        }
+        let before = groups.len();
+        let mut own = Vec::new();
+        let selections = self.set(condition, &inline.selections, path, &mut own);
+        if narrows {
+            path.pop();
+        }
+        for group in own {
+            let is_same = |known: &&mut Group| known.is_beside(&group);
+            let wraps = inline.skip_if.is_some() || inline.include_if.is_some();
+            let is_of_this = group.real == *condition;
+            let fields = match wraps && is_of_this {
+                true => SelectionSet {
+                    items: vec![SelectionItem::InlineFragment(InlineFragmentSelection {
+                        selections: group.fields.clone(),
+                        ..inline.clone()
+                    })],
+                },
+                false => group.fields.clone(),
+            };
+            match groups[..before].iter_mut().find(is_same) {
+                Some(known) => {
+                    unite(&mut known.fields, &fields);
+                    unite(&mut known.given, &group.given);
+                }
+                None => groups.push(Group { fields, ..group }),
+            }
+        }
+        InlineFragmentSelection {
+            selections,
+            ..inline.clone()
+        }
+    }
+
+    /// Takes a field that requires others into its group, and gives what it requires.
+    fn postponed(
+        &self,
+        parent: &str,
+        field: &FieldSelection,
+        path: &[Segment],
+        groups: &mut Vec<Group>,
+    ) -> Option<SelectionSet> {
+        let composed = self.composition.field(parent, &field.name)?;
+        let (graph, required) = composed.requiring()?;
+        let mut given = self.composition.keys(graph, parent).first()?.clone();
+        unite(&mut given, required);
+        let mut asked = given.clone();
+        let name = FieldSelection::new_skipped_typename();
+        asked.items.insert(0, SelectionItem::Field(name));
+        let group = Group {
+            path: path.to_vec(),
+            real: parent.to_owned(),
+            graph,
+            fields: SelectionSet {
+                items: vec![SelectionItem::Field(field.clone())],
+            },
+            given,
+        };
+        match groups.iter_mut().find(|known| known.is_beside(&group)) {
+            Some(known) => {
+                unite(&mut known.fields, &group.fields);
+                unite(&mut known.given, &group.given);
+            }
+            None => groups.push(group),
+        }
+        Some(asked)
+    }
+
+    /// The request for a group.
+    fn request(&self, group: Group) -> Option<PlanNode> {
+        let of_type = |selections: SelectionSet| SelectionSet {
+            items: vec![SelectionItem::InlineFragment(InlineFragmentSelection {
+                type_condition: group.real.clone(),
+                selections,
+                skip_if: None,
+                include_if: None,
+            })],
+        };
+        let used = group.fields.variable_usages();
+        let name = SelectionItem::Field(FieldSelection::new_typename());
+        let mut given = group.given.clone();
+        given.items.insert(0, name);
+        let any = TypeNode::NonNull(Box::new(TypeNode::Named("_Any".to_owned())));
+        let mut variables = vec![VariableDefinition {
+            name: REPRESENTATIONS.to_owned(),
+            variable_type: TypeNode::NonNull(Box::new(TypeNode::List(Box::new(any)))),
+            default_value: None,
+        }];
+        let known = self.variables.iter();
+        variables.extend(known.filter(|it| used.contains(&it.name)).cloned());
+        let representations = Value::Variable(REPRESENTATIONS.to_owned());
+        let entities = FieldSelection {
+            name: "_entities".to_owned(),
+            arguments: Some((REPRESENTATIONS.to_owned(), representations).into()),
+            selections: of_type(group.fields.clone()),
+            ..FieldSelection::new_typename()
+        };
+        let operation = OperationDefinition {
+            name: None,
+            operation_kind: Some(OperationKind::Query),
+            selection_set: SelectionSet {
+                items: vec![SelectionItem::Field(entities)],
+            },
+            variable_definitions: Some(variables),
+        };
+        let document = Document {
+            operation,
+            fragments: Vec::new(),
+        };
+        let fetch = FetchNode {
+            id: 0,
+            service_name: self.subgraphs.get(group.graph)?.name.clone(),
+            variable_usages: Some(used),
+            operation_kind: Some(OperationKind::Query),
+            operation: SubgraphFetchOperation::from_anonymous_operation(document),
+            custom_scalar_paths: None,
+            requires: Some(of_type(given)),
+            input_rewrites: None,
+            output_rewrites: None,
+        };
+        Some(PlanNode::Flatten(FlattenNode {
+            path: path_of(&group.path)?,
+            node: Box::new(PlanNode::Fetch(fetch)),
+        }))
+    }
+}
+
+impl Group {
+    fn is_beside(&self, other: &Group) -> bool {
+        self.path == other.path && self.real == other.real && self.graph == other.graph
+    }
+}
+
+/// The planner's path of these steps, which has no other constructor than that of its text form.
+fn path_of(steps: &[Segment]) -> Option<FlattenNodePath> {
+    let text = serde_json::to_value(steps).ok()?;
+    serde_json::from_value(text).ok()
+}
+
+/// Adds what one selection has and another lacks.
+fn unite(into: &mut SelectionSet, from: &SelectionSet) {
+    for item in &from.items {
+        let known = into.items.iter_mut().find_map(|known| match (known, item) {
+            (SelectionItem::Field(known), SelectionItem::Field(field)) => {
+                let is_same = known.selection_identifier() == field.selection_identifier()
+                    && known.name == field.name
+                    && known.arguments() == field.arguments()
+                    && known.skip_if == field.skip_if
+                    && known.include_if == field.include_if;
+                is_same.then_some((&mut known.selections, &field.selections))
+            }
+            (SelectionItem::InlineFragment(known), SelectionItem::InlineFragment(inline)) => {
+                let is_same = known.type_condition == inline.type_condition
+                    && known.skip_if == inline.skip_if
+                    && known.include_if == inline.include_if;
+                is_same.then_some((&mut known.selections, &inline.selections))
+            }
+            _ => None,
+        });
+        match known {
+            Some((known, more)) => unite(known, more),
+            None => into.items.push(item.clone()),
+        }
+    }
+}

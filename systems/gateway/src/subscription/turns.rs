@@ -1,0 +1,143 @@
+//! The turns in which a worker completes events.
+//!
+//! One event may be for thousands of clients of a worker, and each is completed for itself. All of them at
+//! once would keep other requests waiting for as long as that takes.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use tokio::sync::oneshot;
+
+/// Completions that begin before other work of the thread has its turn.
+const EVENTS_AT_ONCE: usize = 32;
+/// Bytes of their events, unless it is a single one.
+const BYTES_AT_ONCE: usize = 64 << 10;
+
+/// Lets completions begin, so many in a turn.
+#[derive(Debug, Default)]
+pub(crate) struct Turns(RefCell<Turn>);
+
+#[derive(Debug, Default)]
+struct Turn {
+    /// Completions that have begun.
+    count: usize,
+    bytes: usize,
+    /// Those that wait for another turn, in the order in which they came.
+    waiting: VecDeque<(usize, oneshot::Sender<()>)>,
+    /// Whether another turn will come.
+    is_followed: bool,
+}
+
+impl Turn {
+    fn begin(&mut self, bytes: usize) {
+        self.count += 1;
+        self.bytes += bytes;
+    }
+
+    fn has_room(&self) -> bool {
+        self.count < EVENTS_AT_ONCE && self.bytes < BYTES_AT_ONCE
+    }
+
+    /// Another turn begins. False when there was nothing to wait for it.
+    fn next(&mut self) -> bool {
+        (self.count, self.bytes) = (0, 0);
+        while self.has_room()
+            && let Some((bytes, waiting)) = self.waiting.pop_front()
+        {
+            // One whose client has left takes nothing.
+            if waiting.send(()).is_ok() {
+                self.begin(bytes);
+            }
+        }
+        self.is_followed = self.count > 0;
+        self.is_followed
+    }
+}
+
+impl Turns {
+    /// Waits until an event of so many bytes may be completed.
+    pub(crate) async fn take(self: &Rc<Self>, bytes: usize) {
+        let (waits, is_first) = {
+            let mut turn = self.0.borrow_mut();
+            let waits = if turn.has_room() && turn.waiting.is_empty() {
+                turn.begin(bytes);
+                None
+            } else {
+                let (sender, receiver) = oneshot::channel();
+                turn.waiting.push_back((bytes, sender));
+                Some(receiver)
+            };
+            (waits, !std::mem::replace(&mut turn.is_followed, true))
+        };
+        if is_first {
+            tokio::task::spawn_local(Rc::clone(self).go_on());
+        }
+        if let Some(waits) = waits {
+            // An error is the end of the thread, which ends this, too.
+            let _ = waits.await;
+        }
+    }
+
+    /// Lets turns follow while completions begin.
+    async fn go_on(self: Rc<Self>) {
+        loop {
+            tokio::task::yield_now().await;
+            if !self.0.borrow_mut().next() {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use tokio::runtime::Builder;
+    use tokio::task::{LocalSet, spawn_local, yield_now};
+
+    use super::*;
+
+    /// How many completions begin between two turns of other work, when so many events of so many bytes
+    /// come at once.
+    fn most_at_once(events: usize, bytes: usize) -> usize {
+        let runtime = Builder::new_current_thread().build().unwrap();
+        LocalSet::new().block_on(&runtime, async move {
+            let (turns, begun) = (Rc::<Turns>::default(), Rc::<Cell<usize>>::default());
+            for _ in 0..events {
+                let (turns, begun) = (Rc::clone(&turns), Rc::clone(&begun));
+                spawn_local(async move {
+                    turns.take(bytes).await;
+                    begun.set(begun.get() + 1);
+                });
+            }
+            let (mut most, mut before) = (0, 0);
+            while before < events {
+                yield_now().await;
+                most = most.max(begun.get() - before);
+                before = begun.get();
+            }
+            most
+        })
+    }
+
+    #[test]
+    fn other_work_has_its_turn_between_the_clients_of_one_event() {
+        assert_eq!(most_at_once(5, 10), 5);
+        // Two turns may have their middle between two of the others.
+        assert!((1..=2 * EVENTS_AT_ONCE).contains(&most_at_once(1_000, 10)));
+        assert!((1..=2).contains(&most_at_once(100, BYTES_AT_ONCE)));
+        assert!((1..=4).contains(&most_at_once(100, BYTES_AT_ONCE / 2)));
+    }
+
+    #[test]
+    fn those_whose_client_left_take_no_place() {
+        let mut turn = Turn::default();
+        let (sender, receiver) = oneshot::channel();
+        turn.waiting.push_back((10, sender));
+        drop(receiver);
+        assert!(!turn.next());
+        assert_eq!((turn.count, turn.bytes), (0, 0));
+    }
+}
