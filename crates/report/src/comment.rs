@@ -9,6 +9,7 @@ use crate::markdown::{capital, escape, grid};
 use crate::metric::Metric;
 use crate::recording::Recording;
 use crate::summary::{Summary, VariantSummary};
+use crate::terminal::one_line;
 
 /// The most lines that a comment has.
 const LINES: usize = 30;
@@ -47,8 +48,12 @@ pub fn comment(recording: &Recording, summary: &Summary) -> String {
 
 /// The line by which a comment of this lab is found again; a reader does not see it.
 fn marker(summary: &Summary) -> String {
-    // Two dashes would end the comment within a comment.
-    format!("<!-- weighbridge: {} -->", summary.title.replace("--", "-"))
+    let mut title = one_line(&summary.title);
+    // Two dashes would end the comment within a comment; of three, one would be left beside another.
+    while title.contains("--") {
+        title = title.replace("--", "-");
+    }
+    format!("<!-- weighbridge: {title} -->")
 }
 
 fn table(summary: &Summary) -> String {

@@ -3,6 +3,7 @@
 use crate::metric::Metric;
 use crate::recording::Recording;
 use crate::summary::{OverheadSummary, Summary, VariantSummary};
+use crate::terminal::one_line;
 
 const HEADER: &str = "lab,variant,verdict,metric,value,low,high,rounds,difference,difference_low,\
                       difference_high,ratio,ratio_low,ratio_high";
@@ -59,11 +60,19 @@ fn figures(row: &VariantSummary, metric: Metric) -> Option<[String; 10]> {
     ])
 }
 
+/// A text as a field. Spreadsheets take one that begins with some signs for a formula, which may ask
+/// the network; an apostrophe before it makes it a text.
 fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
+    let mut text = one_line(text);
+    if text.starts_with([
+        '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
+    ]) {
+        text.insert(0, '\'');
+    }
+    if text.contains([',', '"']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
-        text.to_owned()
+        text
     }
 }
 

@@ -20,6 +20,8 @@ mod digits;
 mod explain;
 pub mod flame;
 mod float;
+#[cfg(test)]
+mod foreign_tests;
 pub mod gate;
 mod hdr;
 pub mod history;

@@ -19,6 +19,7 @@ use crate::searches;
 use crate::sent;
 use crate::step;
 use crate::summary::{CheckState, Summary, VariantSummary};
+use crate::terminal::one_line;
 use crate::text::latencies;
 
 /// Renders a recording as GitHub-flavored Markdown.
@@ -111,7 +112,7 @@ pub(crate) fn gates_table(gates: &[gate::Judgement]) -> String {
     let row = |judgement: &gate::Judgement| {
         let [gate, variant, ruling, reason] = gate::shown::cells(judgement);
         vec![
-            format!("`{gate}`"),
+            escape(&format!("`{gate}`")),
             escape(&variant),
             ruling,
             escape(&reason),
@@ -327,14 +328,17 @@ fn how_measured(recording: &Recording) -> String {
 }
 
 fn how_to_reproduce(recording: &Recording) -> String {
-    let mut out = format!("```console\n$ {}\n```\n", describe::command(recording));
+    // On one line, so that nothing in it can begin one and end the block.
+    let command = one_line(&describe::command(recording));
+    let mut out = format!("```console\n$ {command}\n```\n");
     let Some(lab) = &recording.lab else {
         return out;
     };
     let rows: Vec<Vec<String>> = lab
         .files
         .iter()
-        .map(|file| vec![format!("`{}`", file.path), format!("`{}`", file.sha256)])
+        .map(|file| [&file.path, &file.sha256].map(|text| escape(&format!("`{text}`"))))
+        .map(Vec::from)
         .collect();
     out += &format!(
         "\n{}",
@@ -389,8 +393,13 @@ pub(crate) fn list(lines: &[String]) -> String {
         .collect()
 }
 
-/// Text of the user as text, not as markup; what stands in backticks is left as it is.
+/// Text of the user as text on one line, not as markup; what stands in backticks is code.
 pub(crate) fn escape(text: &str) -> String {
+    let text = &one_line(text);
+    // Several in a row mark code by their number: readers would not pair them as here.
+    if text.contains("``") {
+        return escape_plain(&text.replace('`', "'"));
+    }
     let parts: Vec<&str> = text.split('`').collect();
     // An odd number of backticks marks nothing; a single one would open code that never ends.
     if parts.len().is_multiple_of(2) {
@@ -399,7 +408,7 @@ pub(crate) fn escape(text: &str) -> String {
     let marked = |(index, part): (usize, &&str)| match index % 2 {
         0 => escape_plain(part),
         // Code spans know no escapes, but a table splits at `|` even inside of them.
-        _ => format!("`{}`", part.replace('|', "\\|").replace(['\n', '\r'], " ")),
+        _ => format!("`{}`", part.replace('|', "\\|")),
     };
     parts.iter().enumerate().map(marked).collect()
 }
@@ -412,7 +421,6 @@ fn escape_plain(text: &str) -> String {
             '|' | '*' | '_' | '[' | ']' | '\\' | '$' | '~' => out.extend(['\\', character]),
             '<' => out += "&lt;",
             '&' => out += "&amp;",
-            '\n' | '\r' => out.push(' '),
             other => out.push(other),
         }
     }

@@ -102,7 +102,7 @@ const OBEYED: char = '\u{fffd}';
 
 /// The character, or a sign in its place when a terminal would obey it. Recordings come from other
 /// people, and a name in one of them must not move a cursor, set a title or turn a line around.
-fn shown(character: char) -> char {
+pub(crate) fn shown(character: char) -> char {
     let is_turning = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let is_obeyed = character.is_control() && !matches!(character, '\n' | '\t');
     if is_obeyed || is_turning {
@@ -110,6 +110,16 @@ fn shown(character: char) -> char {
     } else {
         character
     }
+}
+
+/// A text on one line: [`printable`], and a space for every break.
+pub(crate) fn one_line(text: &str) -> String {
+    // Both characters of a break are one space.
+    let text = text.replace("\r\n", "\n");
+    let is_break = |it| matches!(it, '\n' | '\r' | '\t' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    text.chars()
+        .map(|it| if is_break(it) { ' ' } else { shown(it) })
+        .collect()
 }
 
 /// A text without characters that a terminal would obey; a sign stands in the place of each. Colors

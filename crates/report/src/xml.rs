@@ -1,5 +1,7 @@
 //! Text within XML documents.
 
+use crate::terminal::shown;
+
 /// Text as XML may hold it, in attributes too: control characters have no place in it.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::new();
@@ -12,10 +14,8 @@ pub(crate) fn escape(text: &str) -> String {
             // A parser would normalize line breaks in attributes to spaces in any case.
             '\n' | '\r' | '\t' => out.push(' '),
             // XML 1.0 cannot hold these characters, not even escaped.
-            other if other.is_control() || matches!(other, '\u{fffe}' | '\u{ffff}') => {
-                out.push('\u{fffd}');
-            }
-            other => out.push(other),
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            other => out.push(shown(other)),
         }
     }
     out

@@ -2,6 +2,7 @@
 
 use super::terms::explained;
 use crate::cell;
+use crate::terminal::shown;
 
 /// A table with its header; columns named in `words` are aligned left. Nothing without rows.
 pub(super) struct Grid<'a> {
@@ -101,10 +102,8 @@ pub(super) fn escape(text: &str) -> String {
             '>' => out += "&gt;",
             '"' => out += "&quot;",
             '\'' => out += "&#39;",
-            // The only control characters that HTML knows.
-            '\n' | '\t' => out.push(character),
-            other if other.is_control() => out.push('\u{fffd}'),
-            other => out.push(other),
+            // HTML knows breaks and tabs as the only control characters, as a terminal does.
+            other => out.push(shown(other)),
         }
     }
     out
