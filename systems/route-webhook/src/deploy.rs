@@ -220,9 +220,7 @@ impl<'a> Site<'a> {
     /// The objects of which this holds, as a person calls them.
     fn named(&self, found: &[Found; 2], is: fn(&Found) -> bool) -> impl Iterator<Item = String> {
         let names = [self.map_named(), self.route_named()];
-        let named = names
-            .into_iter()
-            .zip(found.each_ref().map(|found| is(found)));
+        let named = names.into_iter().zip(found.each_ref().map(is));
         named.filter_map(|(name, holds)| holds.then_some(name))
     }
 

@@ -2,7 +2,6 @@
 
 use std::net::Ipv4Addr;
 use std::thread;
-use std::time::Duration;
 
 use serde_json::json;
 use test_client::{Connection, JSON, Process, Request, get};
@@ -10,8 +9,8 @@ use test_client::{Connection, JSON, Process, Request, get};
 use crate::databases::{Database, PostgresServer};
 use crate::server::start;
 
-/// Attempts until something must have happened; a tenth of a second apart.
-const ATTEMPTS: usize = 600;
+/// Attempts until something must have happened; each asks PostgreSQL by a process of its own.
+const ATTEMPTS: usize = 3_000;
 const CONNECTIONS: &str = "4";
 
 /// A catalog with one worker, whose table of products is locked.
@@ -53,7 +52,7 @@ impl Locked {
             if holds(self.locks(condition)) {
                 return;
             }
-            thread::sleep(Duration::from_millis(100));
+            thread::yield_now();
         }
         panic!("{condition} holds for {} locks", self.locks(condition));
     }

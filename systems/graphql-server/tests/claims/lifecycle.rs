@@ -80,7 +80,6 @@ fn a_server_with_a_quiet_log_serves_until_a_signal() {
             let server = start(program, &["--log", level]);
             for _ in 0..20 {
                 assert_eq!(server.send(&post(QUERY)).status, 200, "--log {level}");
-                std::thread::sleep(Duration::from_millis(10));
             }
             server.signal(Signal::TERM);
             let (status, log) = server.wait_with_log();
