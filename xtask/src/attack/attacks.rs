@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::exchange::{ATTACKER, Connection, post};
+use super::exchange::{ATTACKER, Connection, HOST, post};
 use super::graphql::Dialect;
 use super::sockets::{self, Manner};
 use super::{graphql, http2};
@@ -180,7 +180,7 @@ pub(super) fn carry_out(
 /// The request with the largest answer.
 fn largest(victim: &Victim<'_>) -> Vec<u8> {
     let body = victim.dialect.map(Dialect::large);
-    post(victim.path, "a", body.as_deref().unwrap_or(victim.body))
+    post(victim.path, HOST, body.as_deref().unwrap_or(victim.body))
 }
 
 /// Sends requests as fast as they are answered.
@@ -191,7 +191,7 @@ fn requests(
 ) -> Seen {
     let bodies = graphql::bodies(attack, victim);
     send((CONNECTIONS, victim.address), until, is_over, &|number| {
-        post(victim.path, "a", &bodies.body(number))
+        post(victim.path, HOST, &bodies.body(number))
     })
 }
 

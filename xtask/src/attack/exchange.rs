@@ -14,6 +14,9 @@ pub(super) const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 /// Who only wants to be served.
 pub(crate) const NEIGHBOR: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
+/// What requests call the service: services that are for this machine answer to no other name.
+pub(super) const HOST: &str = "localhost";
+
 /// A socket that is on its way to the service: nothing waits here for one that does not accept.
 pub(super) fn begin(
     from: Ipv4Addr,

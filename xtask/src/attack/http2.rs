@@ -91,7 +91,7 @@ fn head(path: &str, length: usize) -> Vec<u8> {
     [
         vec![0x83, 0x86],
         text(&[0x04], path),
-        text(&[0x01], "a"),
+        text(&[0x01], super::exchange::HOST),
         text(&[0x0f, 0x10], "application/json"),
         text(&[0x0f, 0x0d], &length.to_string()),
     ]
@@ -110,7 +110,7 @@ mod tests {
         );
         assert_eq!(
             head("/", 2)[..8],
-            [0x83, 0x86, 0x04, 1, b'/', 0x01, 1, b'a']
+            [0x83, 0x86, 0x04, 1, b'/', 0x01, 9, b'l']
         );
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 
 use super::attacks::{Attack, Victim};
-use super::exchange::post;
+use super::exchange::{HOST, post};
 use super::graphql::Dialect;
 use super::links::Links;
 use super::neighbor;
@@ -225,7 +225,7 @@ impl Running {
     /// What the well-behaved client sends.
     pub(super) fn request(&self) -> Vec<u8> {
         let text =
-            String::from_utf8_lossy(&post(self.service.path(), "a", &self.body)).into_owned();
+            String::from_utf8_lossy(&post(self.service.path(), HOST, &self.body)).into_owned();
         text.replacen("\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)
             .into_bytes()
     }

@@ -22,7 +22,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 
 use super::attacks::Attack;
-use super::exchange::{ATTACKER, Connection, post};
+use super::exchange::{ATTACKER, Connection, HOST, post};
 use super::services::{Running, Service};
 use crate::bench;
 use crate::clock::{now, wait_until};
@@ -208,7 +208,11 @@ impl<'a> Load<'a> {
         let number = self.sent.fetch_add(1, Ordering::Relaxed);
         let victim = self.running.victim();
         let ordinary = victim.dialect.map(|dialect| dialect.ordinary(number));
-        post(victim.path, "a", ordinary.as_deref().unwrap_or(victim.body))
+        post(
+            victim.path,
+            HOST,
+            ordinary.as_deref().unwrap_or(victim.body),
+        )
     }
 
     /// Half of what the service answers in a second when it is asked without a pause.

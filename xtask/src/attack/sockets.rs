@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::attacks::Seen;
-use super::exchange::{ATTACKER, Connection, begin};
+use super::exchange::{ATTACKER, Connection, HOST, begin};
 use super::services::DESCRIPTORS;
 use crate::clock::{now, pause};
 
@@ -42,7 +42,7 @@ impl Manner {
 
     pub(super) fn slow_header(path: &str) -> Manner {
         Manner {
-            opening: format!("POST {path} HTTP/1.1\r\nHost: a\r\nX-Slow: ").into_bytes(),
+            opening: format!("POST {path} HTTP/1.1\r\nHost: {HOST}\r\nX-Slow: ").into_bytes(),
             drip: b"a",
             ..Manner::silent()
         }
@@ -50,7 +50,7 @@ impl Manner {
 
     pub(super) fn slow_body(path: &str) -> Manner {
         let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n\
+            "POST {path} HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\n\
              Content-Length: 1000\r\n\r\n{{\"query\":"
         );
         Manner {
@@ -188,9 +188,9 @@ fn answered(bytes: &[u8]) -> String {
 
 /// Requests that two servers in a row may take for different ones.
 pub(super) fn ambiguous(path: &str) -> Vec<(&'static str, Vec<u8>)> {
-    let second = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
+    let second = &format!("GET /smuggled HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
     let shape = |headers: &str, body: &str| {
-        let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\n{headers}\r\n\r\n");
+        let head = format!("POST {path} HTTP/1.1\r\nHost: {HOST}\r\n{headers}\r\n\r\n");
         format!("{head}{body}").into_bytes()
     };
     let length = second.len();
