@@ -131,11 +131,34 @@ impl Work<'_> {
             Err(CancellationError::TimedOut) => Err(Refusal::more()),
         }
     }
+
+    /// The same for what may be left out when all the time there is has been spent: then it goes on
+    /// without.
+    pub(crate) fn go_on_without(&self) -> Result<(), Refusal> {
+        match self.token.bail_if_cancelled() {
+            Err(CancellationError::TimedOut) if self.effort.is_full() => Ok(()),
+            _ => self.go_on(),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_may_be_left_out_is_tried_again_with_the_full_effort_first() {
+        let begun = |effort: &Effort| effort.start().go_on_without();
+        let stop = Stop::default();
+        let quick = Effort::quick(Duration::ZERO, stop.clone());
+        assert!(begun(&quick).unwrap_err().wants_more());
+        let full = Effort::full(Duration::ZERO, stop.clone());
+        assert!(full.start().go_on().is_err());
+        assert_eq!(begun(&full), Ok(()));
+        stop.ask();
+        let long = Effort::full(Duration::from_secs(3600), stop);
+        assert_eq!(begun(&long), Err(Refusal::stopped()));
+    }
 
     #[test]
     fn stopping_reaches_work_that_runs_and_work_that_starts_later() {

@@ -122,7 +122,15 @@ impl Planning<'_> {
                 }
             };
             match self.proven(*node, &normalized.operation, (&inputs, &claim)) {
-                Ok(compiled) => return Ok(self.in_parts_too(compiled, (document, chosen), &claim)),
+                Ok(compiled) => {
+                    let planned = self.in_parts_too(compiled, (document, chosen), &claim);
+                    if self.groups.is_some() && planned.deferral.is_none() {
+                        // Where the time was over, there may be parts after all. Kept now, it would be
+                        // answered in one piece for as long as it is remembered.
+                        self.work.go_on_without()?;
+                    }
+                    return Ok(planned);
+                }
                 Err(reason) => drop(first.get_or_insert(reason)),
             }
         }
