@@ -113,32 +113,23 @@ impl Parting<'_> {
         if narrows {
             path.push(Segment::TypeCondition(BTreeSet::from([condition.clone()])));
         }
-        let before = groups.len();
         let mut own = Vec::new();
         let selections = self.set(condition, &inline.selections, path, &mut own);
         if narrows {
             path.pop();
         }
         for group in own {
-            let is_same = |known: &&mut Group| known.is_beside(&group);
             let wraps = inline.skip_if.is_some() || inline.include_if.is_some();
-            let is_of_this = group.real == *condition;
-            let fields = match wraps && is_of_this {
+            let fields = match wraps && group.real == *condition {
                 true => SelectionSet {
                     items: vec![SelectionItem::InlineFragment(InlineFragmentSelection {
-                        selections: group.fields.clone(),
+                        selections: group.fields,
                         ..inline.clone()
                     })],
                 },
-                false => group.fields.clone(),
+                false => group.fields,
             };
-            match groups[..before].iter_mut().find(is_same) {
-                Some(known) => {
-                    unite(&mut known.fields, &fields);
-                    unite(&mut known.given, &group.given);
-                }
-                None => groups.push(Group { fields, ..group }),
-            }
+            Group { fields, ..group }.put_into(groups);
         }
         InlineFragmentSelection {
             selections,
@@ -170,13 +161,7 @@ impl Parting<'_> {
             },
             given,
         };
-        match groups.iter_mut().find(|known| known.is_beside(&group)) {
-            Some(known) => {
-                unite(&mut known.fields, &group.fields);
-                unite(&mut known.given, &group.given);
-            }
-            None => groups.push(group),
-        }
+        group.put_into(groups);
         Some(asked)
     }
 
@@ -240,6 +225,17 @@ impl Parting<'_> {
 }
 
 impl Group {
+    /// Adds it to that of the same objects and subgraph, where there is one.
+    fn put_into(self, groups: &mut Vec<Group>) {
+        match groups.iter_mut().find(|known| known.is_beside(&self)) {
+            Some(known) => {
+                unite(&mut known.fields, &self.fields);
+                unite(&mut known.given, &self.given);
+            }
+            None => groups.push(self),
+        }
+    }
+
     fn is_beside(&self, other: &Group) -> bool {
         self.path == other.path && self.real == other.real && self.graph == other.graph
     }

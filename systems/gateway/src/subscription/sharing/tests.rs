@@ -37,7 +37,7 @@ fn end_of(receiver: &Receiver) -> Ending {
 }
 
 #[test]
-fn an_end_that_nobody_told_is_told_from_the_end_of_events() {
+fn an_end_without_a_reason_is_told_from_the_end_of_events() {
     let counts = Arc::default();
     let (receiving, cut) = begin(&counts);
     let source = Arc::clone(receiving.source());
