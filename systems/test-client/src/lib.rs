@@ -1,5 +1,6 @@
 //! For tests of systems only: an HTTP/1.1 client that sends what a test wants to send, byte for
-//! byte, a service as a process, the audit of GraphQL over HTTP, and the loop of benches.
+//! byte, a service as a process, the audit of GraphQL over HTTP, a field under many names, and the loop
+//! of benches.
 //!
 //! It fails a test by panicking, as `assert!` does; that is why its functions return no errors.
 //! Absent on purpose: TLS, HTTP/2 and chunked bodies, which no test here needs.
@@ -29,4 +30,11 @@ pub use yaml::Yaml;
 )]
 pub fn now() -> Instant {
     Instant::now()
+}
+
+/// A GraphQL field so many times, as `NAME0: FIELD NAME1: FIELD ` and so on.
+#[must_use]
+pub fn aliased(count: usize, name: &str, field: &str) -> String {
+    let fields = (0..count).map(|at| format!("{name}{at}: {field} "));
+    fields.collect()
 }

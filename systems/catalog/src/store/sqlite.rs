@@ -197,7 +197,10 @@ impl Sqlite {
                         StoreError::Duplicate
                     }
                     (_, ffi::SQLITE_CONSTRAINT_FOREIGNKEY) => StoreError::Reference,
-                    _ => failed(error),
+                    // The number tells a full disk from a file that was taken away; the text does not.
+                    (_, number) => {
+                        failed(&format_args!("{error} (result code {number} of SQLite)"))
+                    }
                 }
             }
             _ => failed(error),

@@ -4,8 +4,8 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use tempfile::TempDir;
@@ -13,8 +13,8 @@ use tempfile::TempDir;
 /// An empty database.
 pub(crate) struct Database {
     pub(crate) url: String,
-    /// What holds a file of SQLite.
-    _folder: Option<TempDir>,
+    /// What holds a file of SQLite, until the last of those who use it ends.
+    pub(crate) folder: Option<Arc<TempDir>>,
 }
 
 impl Database {
@@ -24,7 +24,7 @@ impl Database {
         let file = folder.path().join("catalog.sqlite3");
         Self {
             url: format!("sqlite:{}", file.display()),
-            _folder: Some(folder),
+            folder: Some(Arc::new(folder)),
         }
     }
 
@@ -36,7 +36,7 @@ impl Database {
         server.sql("postgres", &format!("CREATE DATABASE {name}"));
         Self {
             url: format!("postgres://postgres@127.0.0.1:{}/{name}", server.port),
-            _folder: None,
+            folder: None,
         }
     }
 

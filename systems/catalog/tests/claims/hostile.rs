@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use test_client::Client;
+use test_client::{Client, aliased};
 
 use crate::databases::Database;
 use crate::server::{PRODUCTS, start};
@@ -176,11 +176,6 @@ fn refusal(client: &mut Client, query: &str) -> String {
 fn a_short_document_cannot_ask_for_a_long_answer() {
     let server = start(&Database::sqlite(), &[]);
     let mut client = server.client();
-    let aliased = |count: usize, name: &str, field: &str| -> String {
-        (0..count)
-            .map(|at| format!("{name}{at}: {field} "))
-            .collect()
-    };
     let wide = format!(
         "{{ product(limit: 1000) {{ {} }} }}",
         aliased(201, "a", "id")

@@ -1,7 +1,10 @@
 //! The catalog as a process on a free port.
 
-use std::process::Command;
+use std::ops::Deref;
+use std::process::{Command, ExitStatus};
+use std::sync::Arc;
 
+use tempfile::TempDir;
 use test_client::Process;
 
 use crate::databases::Database;
@@ -24,7 +27,33 @@ pub(crate) fn command(database: &Database, flags: &[&str]) -> Command {
     command
 }
 
+/// A running catalog, whose file of SQLite stays as long as it runs: each worker opens the file when it
+/// begins, which may be after the first answer.
+pub(crate) struct Server {
+    // Before the folder, so that it has ended when the file goes.
+    process: Process,
+    _folder: Option<Arc<TempDir>>,
+}
+
+impl Deref for Server {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
+    }
+}
+
+impl Server {
+    /// As [`Process::wait`].
+    pub(crate) fn wait(self) -> ExitStatus {
+        self.process.wait()
+    }
+}
+
 /// Starts it on a free port of loopback.
-pub(crate) fn start(database: &Database, flags: &[&str]) -> Process {
-    Process::start(&mut command(database, flags))
+pub(crate) fn start(database: &Database, flags: &[&str]) -> Server {
+    Server {
+        process: Process::start(&mut command(database, flags)),
+        _folder: database.folder.clone(),
+    }
 }

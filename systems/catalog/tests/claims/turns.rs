@@ -4,10 +4,10 @@ use std::net::Ipv4Addr;
 use std::thread;
 
 use serde_json::json;
-use test_client::{Connection, JSON, Process, Request, get};
+use test_client::{Connection, JSON, Request, get};
 
 use crate::databases::{Database, PostgresServer};
-use crate::server::start;
+use crate::server::{Server, start};
 
 /// Attempts until something must have happened; each asks PostgreSQL by a process of its own.
 const ATTEMPTS: usize = 3_000;
@@ -15,7 +15,7 @@ const CONNECTIONS: &str = "4";
 
 /// A catalog with one worker, whose table of products is locked.
 struct Locked {
-    server: Process,
+    server: Server,
     database: Database,
 }
 

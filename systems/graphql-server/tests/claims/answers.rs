@@ -1,7 +1,7 @@
 //! The same documents get the same answers.
 
 use serde_json::{Value, json};
-use test_client::Process;
+use test_client::{Process, aliased};
 
 use crate::http::{Request, Response, post};
 use crate::server::{both, same_answer};
@@ -192,10 +192,6 @@ fn a_request_can_ask_for_so_many_items_only() {
 #[test]
 fn a_short_document_cannot_ask_for_a_long_answer() {
     let servers = both(&[]);
-    let aliased = |count: usize, name: &str, field: &str| -> String {
-        let fields = (0..count).map(|at| format!("{name}{at}: {field} "));
-        fields.collect()
-    };
     let told = |query: &str, variables: Value| {
         let answer = same_answer(&servers, &post(&body(query, &variables)));
         let size = (query.len(), answer.body.len());

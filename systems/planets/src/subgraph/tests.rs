@@ -145,9 +145,7 @@ fn code(name: Name, question: Value) -> Option<String> {
 
 #[test]
 fn a_question_beyond_a_limit_is_refused_with_its_code() {
-    let aliases = |count: usize, field: &str| -> String {
-        (0..count).map(|it| format!("a{it}:{field} ")).collect()
-    };
+    let aliases = |count, field| test_client::aliased(count, "a", field);
     let below = |depth: usize| "ofType{".repeat(depth) + "name" + &"}".repeat(depth);
     for (query, expected) in [
         (format!("{{locations{{{}}}}}", aliases(500, "id")), None),

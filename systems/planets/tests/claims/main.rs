@@ -150,6 +150,21 @@ fn a_question_beyond_a_limit_is_refused_like_a_wrong_document() {
 }
 
 #[test]
+fn a_name_of_a_document_may_have_256_bytes() {
+    let server = start(&[]);
+    let ask = |length: usize| {
+        let body = json!({"query": format!("{{ {}: __typename }}", "a".repeat(length))});
+        server.send(&post_json("/locations", &body.to_string()))
+    };
+    let whole = ask(256).json();
+    assert_eq!(whole["data"]["a".repeat(256)], "Query", "{whole}");
+    let refused = ask(257).body;
+    let told = "a name of the document has 257 bytes; a name may have 256";
+    // The name itself is not said again.
+    assert!(refused.contains(told) && refused.len() < 1_000, "{refused}");
+}
+
+#[test]
 fn the_delay_is_waited_for() {
     let server = start(&["--delay", "120ms"]);
     let begun = now();
