@@ -8,7 +8,7 @@ use gateway_config::{
     TemplateJson, TemplateText, Written,
 };
 use gateway_federation::GraphqlError;
-use gateway_template::{Json, JsonError, RenderError, Scope, Template};
+use gateway_template::{Json, JsonError, RenderError, Scope, Template, Work};
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 
 use crate::call::{Call, CallAnswer, HeaderSettings};
@@ -54,7 +54,7 @@ enum Body {
 
 /// What went wrong while a request was transformed.
 #[derive(Debug, thiserror::Error)]
-enum TransformError {
+pub(crate) enum TransformError {
     #[error("{what}: {source}")]
     Template { what: String, source: RenderError },
     #[error("the url rendered to null")]
@@ -63,6 +63,19 @@ enum TransformError {
     Header { name: HeaderName, value: String },
     #[error("the payload cannot be read")]
     Payload,
+}
+
+impl TransformError {
+    /// The most that templates may make, where it is that which they would cross.
+    pub(crate) fn is_beyond(&self) -> Option<usize> {
+        match self {
+            Self::Template {
+                source: RenderError::TooMuch(most),
+                ..
+            } => Some(*most),
+            _ => None,
+        }
+    }
 }
 
 /// The configuration has checked every template.
@@ -90,13 +103,13 @@ impl Action {
         }
     }
 
-    /// The request for a payload.
+    /// The request for a payload. What its templates make counts as `work`.
     pub(crate) fn call(
         &self,
         source: usize,
         payload: Vec<u8>,
-        asking: Asking<'_>,
-    ) -> Result<Call, GraphqlError> {
+        (asking, work): (Asking<'_>, &Work),
+    ) -> Result<Call, TransformError> {
         let mut headers = self.headers.of(asking.client, asking.session);
         // An `or_insert`, because a configured or forwarded content type wins over ours.
         headers.entry(header::CONTENT_TYPE).or_insert(JSON);
@@ -114,13 +127,7 @@ impl Action {
                 ..call
             });
         };
-        request
-            .apply(call, payload, &self.base_url)
-            .map_err(|reason| {
-                let path = failure::root_path(&self.name);
-                failure::error("Request Transformation Failed", &path, "unexpected")
-                    .with("internal", reason.to_string())
-            })
+        request.apply(call, payload, (&self.base_url, work))
     }
 
     /// The answer of the handler as the action's value, or as an error.
@@ -161,14 +168,16 @@ impl Action {
         Ok(value)
     }
 
-    /// The handler's answer transformed; `None` without a response template.
+    /// The handler's answer transformed; `None` without a response template. What the template makes
+    /// counts as `work`.
     pub(crate) fn transformed<'a>(
         &'a self,
         body: &'a Json<'a>,
         status: &'a Json<'a>,
+        work: &'a Work,
     ) -> Option<Transformed<'a>> {
         let template = self.response.as_ref()?;
-        let scope = Scope::default()
+        let scope = Scope::new(work)
             .with("$body", body)
             .with("$response", status);
         Some(template.render(&scope))
@@ -259,7 +268,7 @@ impl Request {
         &self,
         mut call: Call,
         payload: Vec<u8>,
-        base_url: &str,
+        (base_url, work): (&str, &Work),
     ) -> Result<Call, TransformError> {
         let tree = Json::parse(&payload).map_err(|_| TransformError::Payload)?;
         // `$base_url` has no trailing slash, because templates append paths to it; see `new`.
@@ -268,7 +277,7 @@ impl Request {
         let nothing = Json::Null;
         // Headers are added after the body is rendered, so that a template can overwrite the
         // content type of a form.
-        let scope = Scope::default()
+        let scope = Scope::new(work)
             .with("$body", &tree)
             .with("$base_url", &base)
             .with("$query_params", &query)

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use gateway_federation::{Checked, GraphqlError, OperationKind, Variables, errors_body};
-use gateway_template::Json;
+use gateway_template::{Json, RenderError, Work};
 use http::{HeaderMap, HeaderValue, Method};
 
 use crate::action;
@@ -14,6 +14,7 @@ use crate::call::{Call, CallAnswer, CallError, Sources};
 use crate::failure;
 use crate::merged::{Prepared, Settings};
 use crate::output::{Selecting, Unwritten};
+use crate::payload::transformed_too_large;
 use crate::route::{ActionPart, Content, Item, Part, RemotePart};
 use crate::session::Session;
 
@@ -90,6 +91,8 @@ impl Prepared {
             sources,
             writable: Cell::new(self.settings.bounds.response_bytes),
             receivable: Cell::new(self.settings.bounds.answers_bytes),
+            asking_work: Work::of(self.settings.payload_bytes),
+            answer_work: Work::of(self.settings.bounds.answers_bytes),
             is_cut: Cell::new(false),
         };
         let parts = &self.route.parts;
@@ -132,6 +135,10 @@ pub(crate) struct Run<'a, S> {
     writable: Cell<usize>,
     /// Bytes of answers that may still be kept.
     receivable: Cell<usize>,
+    /// What the request templates of all actions may make.
+    asking_work: Work,
+    /// What the response templates of all actions may make.
+    answer_work: Work,
     /// Whether there is an error because of a limit.
     is_cut: Cell<bool>,
 }
@@ -249,7 +256,14 @@ impl<S: Sources> Run<'_, S> {
         // Made even when the request transform replaces it: templates read the payload as `$body`.
         let payload = self.payload(&action.name, part);
         let hide = |error: GraphqlError| Box::new(self.hidden(error));
-        let call = action.call(source, payload, self.asking).map_err(hide)?;
+        let call = action.call(source, payload, (self.asking, &self.asking_work));
+        let call = call.map_err(|reason| match reason.is_beyond() {
+            Some(most) => self.cut(transformed_too_large(most)),
+            None => {
+                let error = failure::error("Request Transformation Failed", &path, "unexpected");
+                hide(error.with("internal", reason.to_string()))
+            }
+        })?;
         let answer = self.sources.call(call).await.map_err(|CallError(reason)| {
             let message = "http exception when calling webhook";
             let error = failure::error(message, &path, "unexpected");
@@ -261,7 +275,10 @@ impl<S: Sources> Run<'_, S> {
         let transformed = body
             .as_ref()
             .ok()
-            .and_then(|body| action.transformed(body, &status));
+            .and_then(|body| action.transformed(body, &status, &self.answer_work));
+        if let Some(Err(RenderError::TooMuch(_))) = transformed {
+            return Err(self.cut(self.settings.bounds.answers_too_large()));
+        }
         let value = action
             .judge(&answer, &body, transformed.as_ref())
             .map_err(hide)?;

@@ -63,3 +63,11 @@ fn payloads_too_large(most: usize) -> GraphqlError {
     );
     GraphqlError::new(message, "validation-failed")
 }
+
+/// The error in place of a payload of which templates would make too much.
+pub(crate) fn transformed_too_large(most: usize) -> GraphqlError {
+    let message = format!(
+        "the templates for requests of this operation's actions may make {most} bytes of what they are sent, and would make more; send less at a time"
+    );
+    GraphqlError::new(message, "validation-failed")
+}

@@ -1,6 +1,8 @@
 //! The functions that templates may call.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -76,6 +78,15 @@ impl Function {
         let value = arguments
             .next()
             .expect("the parser has checked how many arguments there are");
+        let work = scope.work;
+        match (self, &*value) {
+            // They look at nothing that grows with the value, or count what they copy themselves.
+            (Self::Not | Self::Empty | Self::Head | Self::GetSessionVariable, _)
+            | (Self::Size, Json::List(_) | Json::Object(_)) => {}
+            // What they make is as large as what they get, or three times a text that is escaped.
+            (Self::EscapeUri, Json::Text(text)) => work.spend(text.len().saturating_mul(3))?,
+            _ => work.see(&value)?,
+        }
         let refused = |value: &Json<'_>| {
             let name = self.name();
             wrong(format!("`{name}` cannot be applied to {}", value.kind()))
@@ -95,7 +106,7 @@ impl Function {
                 Err(value) => return refused(&value),
             },
             (Self::Head, Json::List(items)) => match items.first() {
-                Some(first) => first.clone(),
+                Some(first) => work.copy(first)?,
                 None => return wrong("`head` of an array without items"),
             },
             (Self::Head, Json::Text(text)) => match text.chars().next() {
@@ -205,52 +216,68 @@ fn title(text: &str) -> String {
 }
 
 fn concat<'a>(items: &[Json<'a>]) -> Rendered<'a> {
-    let mut items = items.iter();
-    let Some(first) = items.next() else {
-        return Ok(Cow::Owned(Json::List(Vec::new())));
+    // The kind of the first is that of all.
+    let unlike = |item: &Json<'_>| {
+        let first = items.first().map_or("nothing", Json::kind);
+        wrong(format!("`concat` cannot join {first} and {}", item.kind()))
     };
-    let mut joined = first.clone();
-    for item in items {
-        joined = match (joined, item) {
-            (Json::Text(text), Json::Text(more)) => Json::Text((text.into_owned() + more).into()),
-            (Json::List(mut list), Json::List(more)) => {
-                list.extend(more.iter().cloned());
-                Json::List(list)
+    let joined = match items {
+        [] => Json::List(Vec::new()),
+        [Json::Text(_), ..] => {
+            let mut joined = String::new();
+            for item in items {
+                match item {
+                    Json::Text(more) => joined.push_str(more),
+                    other => return unlike(other),
+                }
             }
-            (Json::Object(mut object), Json::Object(more)) => {
+            Json::Text(joined.into())
+        }
+        [Json::List(_), ..] => {
+            let mut joined = Vec::new();
+            for item in items {
+                match item {
+                    Json::List(more) => joined.extend(more.iter().cloned()),
+                    other => return unlike(other),
+                }
+            }
+            Json::List(joined)
+        }
+        [Json::Object(_), ..] => {
+            let mut joined: Vec<(Cow<'a, str>, Json<'a>)> = Vec::new();
+            // Where each key is: objects of a client may have any number of members.
+            let mut places: HashMap<&str, usize> = HashMap::new();
+            for item in items {
+                let Json::Object(more) = item else {
+                    return unlike(item);
+                };
                 for (key, value) in more {
                     // Later members win and keep the place of the earlier ones, as in an object
                     // that is updated.
-                    match object.iter_mut().find(|(known, _)| known == key) {
-                        Some((_, known)) => *known = value.clone(),
-                        None => object.push((key.clone(), value.clone())),
+                    match places.entry(key) {
+                        Entry::Occupied(known) => joined[*known.get()].1 = value.clone(),
+                        Entry::Vacant(new) => {
+                            new.insert(joined.len());
+                            joined.push((key.clone(), value.clone()));
+                        }
                     }
                 }
-                Json::Object(object)
             }
-            (joined, item) => {
-                return wrong(format!(
-                    "`concat` cannot join {} and {}",
-                    joined.kind(),
-                    item.kind()
-                ));
-            }
-        };
-    }
-    // A single item reaches this unjoined and must still be of a kind that can be joined.
-    match joined {
-        Json::Text(_) | Json::List(_) | Json::Object(_) => Ok(Cow::Owned(joined)),
-        other => wrong(format!("`concat` cannot join {}", other.kind())),
-    }
+            Json::Object(joined)
+        }
+        [other] => return wrong(format!("`concat` cannot join {}", other.kind())),
+        [_, next, ..] => return unlike(next),
+    };
+    Ok(Cow::Owned(joined))
 }
 
 fn session_variable<'a>(name: &str, default: Option<Value<'a>>, scope: &Scope<'a>) -> Rendered<'a> {
+    scope.work.spend(name.len())?;
     let name = name.to_lowercase();
-    let found = scope
-        .variable("$session_variables")
-        .and_then(|variables| variables.get(&name).cloned());
+    let variables = scope.variable("$session_variables");
+    let found = variables.and_then(|variables| variables.get(&name));
     match (found, default) {
-        (Some(value), _) => Ok(Cow::Owned(value)),
+        (Some(value), _) => scope.work.copy(value).map(Cow::Owned),
         (None, Some(default)) => Ok(default),
         (None, None) => wrong(format!("there is no session variable `{name}`")),
     }

@@ -4,8 +4,8 @@
 //! numbers and plain strings stay slices of the text they came from, so that `{{$body.product}}`
 //! copies nothing and a number keeps its digits.
 //!
-//! Absent on purpose: files, clocks, the network; a template can only see what it is given, and
-//! its loops are as long as the lists it is given.
+//! Absent on purpose: files, clocks, the network; a template can only see what it is given, its loops
+//! are as long as the lists it is given, and what it makes of them is bounded ([`Work`]).
 
 mod expression;
 mod functions;
@@ -13,10 +13,12 @@ mod json;
 mod number;
 mod parse;
 mod render;
+mod work;
 
 pub use json::{Json, JsonError, write_text};
 pub use parse::TemplateError;
 pub use render::{RenderError, Scope};
+pub use work::Work;
 
 use expression::Node;
 

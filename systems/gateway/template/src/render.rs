@@ -2,31 +2,49 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use crate::Template;
 use crate::expression::{Node, Operator, Step, Target};
 use crate::json::Json;
 use crate::number;
+use crate::work::Work;
 
 /// Why a template has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct RenderError(pub(crate) String);
+pub enum RenderError {
+    /// Something is not there, or cannot be done with what is there.
+    #[error("{0}")]
+    Wrong(String),
+    /// It would make more of its values than is allowed ([`Work`]), which are so many bytes.
+    #[error("templates may make {0} bytes of the values that they see, and would make more")]
+    TooMuch(usize),
+}
 
 pub(crate) type Value<'a> = Cow<'a, Json<'a>>;
 pub(crate) type Rendered<'a> = Result<Value<'a>, RenderError>;
 
 pub(crate) fn wrong<T>(message: impl Into<String>) -> Result<T, RenderError> {
-    Err(RenderError(message.into()))
+    Err(RenderError::Wrong(message.into()))
 }
 
 /// What a template may see: variables by name, with their `$`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Scope<'a> {
     variables: Vec<(Cow<'a, str>, Value<'a>)>,
+    pub(crate) work: &'a Work,
 }
 
 impl<'a> Scope<'a> {
+    /// No variables so far. All that templates do with this scope and its copies counts as `work`.
+    #[must_use]
+    pub fn new(work: &'a Work) -> Self {
+        Self {
+            variables: Vec::new(),
+            work,
+        }
+    }
+
     /// Lets templates see a value.
     #[must_use]
     pub fn with(mut self, name: &'a str, value: &'a Json<'a>) -> Self {
@@ -46,8 +64,8 @@ impl Template {
     /// The value of the template.
     ///
     /// # Errors
-    /// When the template asks for something that is not there, without a `?`, or does with a value
-    /// what cannot be done with it.
+    /// When the template asks for something that is not there, without a `?`, does with a value what
+    /// cannot be done with it, or makes more than is allowed.
     pub fn render<'a>(&self, scope: &Scope<'a>) -> Result<Cow<'a, Json<'a>>, RenderError> {
         // A copy of a few references: loops push their variables, and the caller's scope must not
         // change.
@@ -66,7 +84,7 @@ impl Template {
             return Ok(None);
         }
         let mut text = String::new();
-        append(&value, &mut text)?;
+        append(&value, &mut text, scope.work)?;
         Ok(Some(text))
     }
 }
@@ -76,33 +94,42 @@ fn owned<'a>(value: Json<'a>) -> Rendered<'a> {
 }
 
 pub(crate) fn render<'a>(node: &Node, scope: &mut Scope<'a>) -> Rendered<'a> {
+    let work = scope.work;
+    work.spend_values(1)?;
     match node {
         Node::Null => owned(Json::Null),
         Node::Bool(flag) => owned(Json::Bool(*flag)),
-        Node::Number(digits) => owned(Json::Number(digits.clone().into())),
-        Node::Plain(text) => owned(Json::Text(text.clone().into())),
+        Node::Number(digits) => {
+            work.spend(digits.len())?;
+            owned(Json::Number(digits.clone().into()))
+        }
+        Node::Plain(text) => {
+            work.spend(text.len())?;
+            owned(Json::Text(text.clone().into()))
+        }
         Node::Text(parts) => {
             let mut text = String::new();
             for part in parts {
                 match part {
-                    Node::Plain(plain) => text.push_str(plain),
-                    other => append(&*render(other, scope)?, &mut text)?,
+                    Node::Plain(plain) => {
+                        work.spend(plain.len())?;
+                        text.push_str(plain);
+                    }
+                    other => append(&*render(other, scope)?, &mut text, work)?,
                 }
             }
             owned(Json::Text(text.into()))
         }
         Node::List(items) => {
-            let items = items
-                .iter()
-                .map(|item| Ok(render(item, scope)?.into_owned()));
+            let items = items.iter().map(|item| work.own(render(item, scope)?));
             owned(Json::List(items.collect::<Result<_, RenderError>>()?))
         }
         Node::Object(members) => {
             let mut object = Vec::with_capacity(members.len());
             for (key, value) in members {
                 let mut name = String::new();
-                append(&*render(key, scope)?, &mut name)?;
-                object.push((name.into(), render(value, scope)?.into_owned()));
+                append(&*render(key, scope)?, &mut name, work)?;
+                object.push((name.into(), work.own(render(value, scope)?)?));
             }
             owned(Json::Object(object))
         }
@@ -136,10 +163,12 @@ pub(crate) fn render<'a>(node: &Node, scope: &mut Scope<'a>) -> Rendered<'a> {
 }
 
 /// Puts a value behind a text.
-fn append(value: &Json<'_>, text: &mut String) -> Result<(), RenderError> {
+fn append(value: &Json<'_>, text: &mut String, work: &Work) -> Result<(), RenderError> {
     match value {
-        Json::Text(inner) => text.push_str(inner),
-        Json::Number(digits) => text.push_str(digits),
+        Json::Text(part) | Json::Number(part) => {
+            work.spend(part.len())?;
+            text.push_str(part);
+        }
         Json::Bool(flag) => text.push_str(if *flag { "true" } else { "false" }),
         Json::Null => text.push_str("null"),
         Json::List(_) | Json::Object(_) => {
@@ -166,9 +195,13 @@ fn range<'a>(node: &Node, scope: &mut Scope<'a>) -> Rendered<'a> {
     else {
         unreachable!("the caller has seen that it is a range");
     };
+    let work = scope.work;
     let items: Vec<Value<'a>> = match render(over, scope)? {
         // Borrowed items stay borrowed, so a loop over the payload copies nothing.
-        Cow::Borrowed(Json::List(items)) => items.iter().map(Cow::Borrowed).collect(),
+        Cow::Borrowed(Json::List(items)) => {
+            work.spend_values(items.len())?;
+            items.iter().map(Cow::Borrowed).collect()
+        }
         Cow::Owned(Json::List(items)) => items.into_iter().map(Cow::Owned).collect(),
         other => {
             return wrong(format!(
@@ -192,7 +225,7 @@ fn range<'a>(node: &Node, scope: &mut Scope<'a>) -> Rendered<'a> {
         // Also after an error, before it is returned, or the next use of the scope would see the
         // loop's variables.
         scope.variables.truncate(known);
-        made.push(outcome?.into_owned());
+        made.push(work.own(outcome?)?);
     }
     owned(Json::List(made))
 }
@@ -202,6 +235,9 @@ fn path<'a>(variable: &str, steps: &[Step], scope: &mut Scope<'a>) -> Rendered<'
         return wrong(format!("there is no variable `{variable}`"));
     };
     // A borrowed value is copied as a reference; only what a loop has made is copied whole.
+    if let Cow::Owned(value) = value {
+        scope.work.see(value)?;
+    }
     let mut value = value.clone();
     let mut shown = variable.to_owned();
     let mut is_optional = false;
@@ -211,9 +247,9 @@ fn path<'a>(variable: &str, steps: &[Step], scope: &mut Scope<'a>) -> Rendered<'
         is_optional |= step.is_optional;
         let key = match &step.to {
             Target::Key(key) => Json::Text(key.as_str().into()),
-            Target::Computed(node) => render(node, scope)?.into_owned(),
+            Target::Computed(node) => scope.work.own(render(node, scope)?)?,
         };
-        match descend(value, &key) {
+        match descend(value, &key, scope.work)? {
             Some(next) => value = next,
             None if is_optional => return owned(Json::Null),
             None => {
@@ -234,25 +270,42 @@ fn path<'a>(variable: &str, steps: &[Step], scope: &mut Scope<'a>) -> Rendered<'
     Ok(value)
 }
 
-fn descend<'a>(value: Value<'a>, key: &Json<'_>) -> Option<Value<'a>> {
-    match (value, key) {
-        (Cow::Borrowed(Json::Object(members)), Json::Text(key)) => members
-            .iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| Cow::Borrowed(value)),
-        (Cow::Owned(Json::Object(members)), Json::Text(key)) => members
-            .into_iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| Cow::Owned(value)),
-        (Cow::Borrowed(Json::List(items)), Json::Number(index)) => {
-            items.get(index.parse::<usize>().ok()?).map(Cow::Borrowed)
+fn descend<'a>(
+    value: Value<'a>,
+    key: &Json<'_>,
+    work: &Work,
+) -> Result<Option<Value<'a>>, RenderError> {
+    let found = match (value, key) {
+        (Cow::Borrowed(Json::Object(members)), Json::Text(key)) => {
+            let at = position(members, key, work)?;
+            at.map(|at| Cow::Borrowed(&members[at].1))
         }
-        (Cow::Owned(Json::List(items)), Json::Number(index)) => items
-            .into_iter()
-            .nth(index.parse::<usize>().ok()?)
-            .map(Cow::Owned),
+        (Cow::Owned(Json::Object(mut members)), Json::Text(key)) => {
+            let at = position(&members, key, work)?;
+            at.map(|at| Cow::Owned(members.swap_remove(at).1))
+        }
+        (Cow::Borrowed(Json::List(items)), Json::Number(index)) => {
+            let at = index.parse::<usize>().ok();
+            at.and_then(|at| items.get(at)).map(Cow::Borrowed)
+        }
+        (Cow::Owned(Json::List(items)), Json::Number(index)) => {
+            let at = index.parse::<usize>().ok();
+            at.and_then(|at| items.into_iter().nth(at)).map(Cow::Owned)
+        }
         _ => None,
-    }
+    };
+    Ok(found)
+}
+
+/// Where a member is; those before it count as looked at.
+fn position(
+    members: &[(Cow<'_, str>, Json<'_>)],
+    key: &str,
+    work: &Work,
+) -> Result<Option<usize>, RenderError> {
+    let at = members.iter().position(|(name, _)| name == key);
+    work.spend(at.unwrap_or(members.len()))?;
+    Ok(at)
 }
 
 fn binary<'a>(
@@ -261,6 +314,7 @@ fn binary<'a>(
     right: &Node,
     scope: &mut Scope<'a>,
 ) -> Rendered<'a> {
+    let work = scope.work;
     let left = render(left, scope)?;
     // The right side is not rendered if the left decides: it may be something that is missing then.
     let decided = match operator {
@@ -275,15 +329,15 @@ fn binary<'a>(
     let is_true = match operator {
         Operator::Or => truth(&right, "what `||` joins")?,
         Operator::And => truth(&right, "what `&&` joins")?,
-        Operator::Equal => equal(&left, &right),
-        Operator::Unequal => !equal(&left, &right),
-        Operator::Less => order(&left, &right)? == Ordering::Less,
-        Operator::Greater => order(&left, &right)? == Ordering::Greater,
-        Operator::AtMost => order(&left, &right)? != Ordering::Greater,
-        Operator::AtLeast => order(&left, &right)? != Ordering::Less,
+        Operator::Equal => equal(&left, &right, work)?,
+        Operator::Unequal => !equal(&left, &right, work)?,
+        Operator::Less => order(&left, &right, work)? == Ordering::Less,
+        Operator::Greater => order(&left, &right, work)? == Ordering::Greater,
+        Operator::AtMost => order(&left, &right, work)? != Ordering::Greater,
+        Operator::AtLeast => order(&left, &right, work)? != Ordering::Less,
         Operator::In => match (&*left, &*right) {
-            (value, Json::List(items)) => items.iter().any(|item| equal(value, item)),
-            (Json::Text(key), object @ Json::Object(_)) => object.get(key).is_some(),
+            (value, Json::List(items)) => any(items.iter().map(|item| equal(value, item, work)))?,
+            (Json::Text(key), Json::Object(members)) => position(members, key, work)?.is_some(),
             (_, other) => {
                 return wrong(format!(
                     "`in` looks into an array or for a key in an object, found {}",
@@ -296,28 +350,57 @@ fn binary<'a>(
 }
 
 /// Equality, in which `1` and `1.0` are the same number.
-fn equal(left: &Json<'_>, right: &Json<'_>) -> bool {
+fn equal(left: &Json<'_>, right: &Json<'_>, work: &Work) -> Result<bool, RenderError> {
+    work.spend_values(1)?;
     match (left, right) {
-        (Json::Number(a), Json::Number(b)) => number::compare(a, b) == Ordering::Equal,
-        (Json::List(a), Json::List(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
+        (Json::Number(a), Json::Number(b)) => {
+            work.spend(a.len().min(b.len()))?;
+            Ok(number::compare(a, b) == Ordering::Equal)
         }
-        (Json::Object(a), Json::Object(_)) => {
-            let Json::Object(others) = right else {
-                return false;
-            };
-            a.len() == others.len()
-                && a.iter()
-                    .all(|(key, value)| right.get(key).is_some_and(|other| equal(value, other)))
+        (Json::Text(a), Json::Text(b)) => {
+            work.spend(a.len().min(b.len()))?;
+            Ok(a == b)
         }
-        _ => left == right,
+        (Json::List(a), Json::List(b)) if a.len() == b.len() => {
+            all(a.iter().zip(b).map(|(a, b)| equal(a, b, work)))
+        }
+        (Json::Object(a), Json::Object(b)) if a.len() == b.len() => {
+            // A table: objects of a client may have any number of members.
+            work.spend_values(b.len())?;
+            // From the back, so that of members with one name the first is found, as elsewhere.
+            let table = b.iter().rev().map(|(key, value)| (&**key, value));
+            let table: HashMap<&str, &Json<'_>> = table.collect();
+            all(a.iter().map(|(key, value)| match table.get(&**key) {
+                Some(other) => equal(value, other, work),
+                None => Ok(false),
+            }))
+        }
+        (Json::List(_), Json::List(_)) | (Json::Object(_), Json::Object(_)) => Ok(false),
+        _ => Ok(left == right),
     }
 }
 
-fn order(left: &Json<'_>, right: &Json<'_>) -> Result<Ordering, RenderError> {
+fn any(mut outcomes: impl Iterator<Item = Result<bool, RenderError>>) -> Result<bool, RenderError> {
+    // An error decides as well: it is found first, and returned.
+    let decided = outcomes.find(|outcome| !matches!(outcome, Ok(false)));
+    decided.unwrap_or(Ok(false))
+}
+
+fn all(mut outcomes: impl Iterator<Item = Result<bool, RenderError>>) -> Result<bool, RenderError> {
+    let decided = outcomes.find(|outcome| !matches!(outcome, Ok(true)));
+    decided.unwrap_or(Ok(true))
+}
+
+fn order(left: &Json<'_>, right: &Json<'_>, work: &Work) -> Result<Ordering, RenderError> {
     let ordering = match (left, right) {
-        (Json::Number(a), Json::Number(b)) => Some(number::compare(a, b)),
-        (Json::Text(a), Json::Text(b)) => Some(a.cmp(b)),
+        (Json::Number(a), Json::Number(b)) => {
+            work.spend(a.len().min(b.len()))?;
+            Some(number::compare(a, b))
+        }
+        (Json::Text(a), Json::Text(b)) => {
+            work.spend(a.len().min(b.len()))?;
+            Some(a.cmp(b))
+        }
         (Json::Bool(a), Json::Bool(b)) => Some(a.cmp(b)),
         _ => None,
     };

@@ -2,7 +2,7 @@
 
 #![cfg(test)]
 
-use gateway_template::{Json, Scope, Template};
+use gateway_template::{Json, RenderError, Scope, Template, Work};
 use proptest::prelude::*;
 
 const BODY: &str = r#"{"input":{"id":"a b","n":12345678901234567890.10,"tags":["x","y"],"none":null},"on":true,"x-y":[{"k":1},{"k":2}]}"#;
@@ -11,7 +11,8 @@ fn made(template: &str) -> String {
     let body = Json::parse(BODY.as_bytes()).unwrap();
     let base = Json::Text("http://h".into());
     let session = Json::parse(br#"{"x-hasura-role":"admin"}"#).unwrap();
-    let scope = Scope::default()
+    let work = Work::of(1 << 20);
+    let scope = Scope::new(&work)
         .with("$body", &body)
         .with("$base_url", &base)
         .with("$session_variables", &session);
@@ -28,7 +29,8 @@ fn made(template: &str) -> String {
 fn text(template: &str) -> String {
     let body = Json::parse(BODY.as_bytes()).unwrap();
     let base = Json::Text("http://h".into());
-    let scope = Scope::default()
+    let work = Work::of(1 << 20);
+    let scope = Scope::new(&work)
         .with("$body", &body)
         .with("$base_url", &base);
     match Template::text(template).map(|it| it.render_text(&scope)) {
@@ -223,7 +225,8 @@ proptest! {
         // `{{` begins an expression, also in a string.
         prop_assume!(!text.contains("{{"));
         let template = Template::json(&text).unwrap();
-        let made = template.render(&Scope::default()).unwrap().to_bytes();
+        let work = Work::of(1 << 20);
+        let made = template.render(&Scope::new(&work)).unwrap().to_bytes();
         let read = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).unwrap();
         prop_assert_eq!(read(&made), read(text.as_bytes()));
     }
@@ -231,7 +234,8 @@ proptest! {
     #[test]
     fn no_text_breaks_a_template(text in "([{}\\[\\]$.a-c'\"?|&=<>!,:0-9 ()\\\\]|\\{\\{|\\}\\}|if|else|end|range|\\$body|in|not|concat){0,24}") {
         let body = Json::parse(BODY.as_bytes()).unwrap();
-        let scope = Scope::default().with("$body", &body);
+        let work = Work::of(1 << 20);
+        let scope = Scope::new(&work).with("$body", &body);
         for template in [Template::json(&text), Template::text(&text)].into_iter().flatten() {
             if let Ok(value) = template.render(&scope) {
                 let bytes = value.to_bytes();
@@ -239,5 +243,90 @@ proptest! {
             }
             let _ = template.render_text(&scope);
         }
+    }
+}
+
+/// What a template makes of `$body` with so much work, or why not.
+fn made_with(work: usize, template: &str, body: &str) -> Result<String, RenderError> {
+    let body = Json::parse(body.as_bytes()).unwrap();
+    let work = Work::of(work);
+    let scope = Scope::new(&work).with("$body", &body);
+    let template = Template::json(template).unwrap_or_else(|error| panic!("{template}: {error}"));
+    let made = template.render(&scope)?;
+    Ok(String::from_utf8(made.to_bytes()).unwrap())
+}
+
+#[test]
+fn what_grows_with_the_square_of_a_payload_is_refused() {
+    let items = vec!["{\"k\":1}"; 300].join(",");
+    let members: Vec<String> = (0..300).map(|at| format!("\"m{at}\":{at}")).collect();
+    let members = members.join(",");
+    let note = "n".repeat(10_000);
+    let body = format!(
+        r#"{{{members},"items":[{items}],"note":"{note}","long":{note:?},"o":{{{members}}},"p":{{{members}}}}}"#
+    );
+    // Each is written by an operator for what clients send, and made a hundred thousand units and more.
+    for template in [
+        "{{range _, x := $body.items}}{{range _, y := $body.items}}{{y.k}}{{end}}{{end}}",
+        "{{range _, x := $body.items}}{\"x\": {{x}}, \"note\": {{$body.note}}}{{end}}",
+        "{{range _, x := $body.items}}\"{{x.k}}: {{$body.note}}\"{{end}}",
+        "{{range _, x := $body.items}}{{toUpper $body.note}}{{end}}",
+        "{{range _, x := $body.items}}{{size $body.note}}{{end}}",
+        "{{range _, x := $body.items}}{{escapeUri $body.note}}{{end}}",
+        "{{range _, x := $body.items}}{{$body.note == $body.long}}{{end}}",
+        "{{range _, x := $body.items}}{{$body.note <= $body.long}}{{end}}",
+        "{{range _, x := $body.items}}{{$body.o == $body.p}}{{end}}",
+        "{{range _, x := $body.items}}{{2 in $body.items}}{{end}}",
+        "{{range _, x := $body.items}}{{'none' in $body}}{{end}}",
+        "{{range _, x := $body.items}}{{$body.m299}}{{end}}",
+        "{{range _, x := $body.items}}{{concat [$body.o, $body.p]}}{{end}}",
+        "{{range _, x := $body.items}}{{head [$body.note]}}{{end}}",
+        "{{range _, x := removeNulls $body.items}}{{range _, y := $body.items}}{{x}}{{end}}{{end}}",
+        "{{range i, x := $body.items}}{{inverse $body.items}}{{end}}",
+    ] {
+        let refused = made_with(60_000, template, &body);
+        assert_eq!(refused, Err(RenderError::TooMuch(60_000)), "{template}");
+    }
+    // What goes over a payload once is not.
+    for template in [
+        "{{range i, x := $body.items}}{\"at\": {{i}}, \"k\": {{x.k}}}{{end}}",
+        "{\"all\": {{$body}}}",
+        "{{concat [$body.o, $body.p]}}",
+        "{{$body.o == $body.p}}",
+    ] {
+        let made = made_with(60_000, template, &body);
+        assert!(made.is_ok(), "{template}: {made:?}");
+    }
+}
+
+#[test]
+fn what_is_passed_on_whole_costs_nothing_and_templates_share_their_work() {
+    let text = format!("[{}]", vec!["7"; 1_000].join(","));
+    assert_eq!(made_with(20, "{{$body}}", &text), Ok(text.clone()));
+    let body = Json::parse(text.as_bytes()).unwrap();
+    let work = Work::of(30_000);
+    let scope = Scope::new(&work).with("$body", &body);
+    let template = Template::json("[{{$body}}]").unwrap();
+    let outcomes = [(); 5].map(|()| template.render(&scope).is_ok());
+    assert_eq!(outcomes, [true, true, true, false, false]);
+}
+
+#[test]
+fn members_of_joined_objects_keep_their_places_and_the_last_wins() {
+    let body = r#"[{"a":1,"b":2},{"c":3,"a":4},{"b":5}]"#;
+    let joined = made_with(10_000, "{{concat $body}}", body);
+    assert_eq!(joined, Ok(r#"{"a":4,"b":5,"c":3}"#.to_owned()));
+    let equal = "{{ {\"a\": 1, \"b\": [2]} == $body }}";
+    for (body, expected) in [
+        (r#"{"b":[2.0],"a":1}"#, "true"),
+        (r#"{"b":[3],"a":1}"#, "false"),
+        (r#"{"b":[2],"c":1}"#, "false"),
+        ("null", "false"),
+    ] {
+        assert_eq!(
+            made_with(10_000, equal, body),
+            Ok(expected.to_owned()),
+            "{body}"
+        );
     }
 }

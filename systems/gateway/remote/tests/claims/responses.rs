@@ -193,6 +193,77 @@ fn what_all_handlers_of_an_operation_are_sent_is_bounded() {
 }
 
 #[test]
+fn what_templates_of_actions_make_is_bounded() {
+    let told = Arc::new(introspected(&schema(SERVICE)));
+    // As somebody would write it: each item goes with the note.
+    let transform = |whole: &str, list: &str, note: &str| {
+        format!(
+            "{whole}: {{body: {{action: transform, template: '{{{{range _, x := {list}}}}}{{\"x\": {{{{x}}}}, \"note\": {{{{{note}}}}}}}{{{{end}}}}'}}}}"
+        )
+    };
+    let start = |transform: &str, (payload_bytes, answers_bytes): (usize, usize)| {
+        let yaml = format!(
+            "limits: {{action_payloads_max_bytes: {payload_bytes}}}\ntypes: 'type T {{ x: Int! }}'\nactions: [{{name: act, type: query, output_type: '[T!]', arguments: [{{name: xs, type: '[Int!]'}}, {{name: note, type: String}}], handler: 'http://h', {transform}}}]\n"
+        );
+        let mut options = options();
+        options.bounds.answers_bytes = answers_bytes;
+        Merged::new(&config(&yaml), &[Some(Arc::clone(&told))], options, true)
+    };
+    let most = 16 << 20;
+    let request = transform("request_transform", "$body.input.xs", "$body.input.note");
+    let query = |members: &[(usize, usize)]| {
+        let members = members.iter().enumerate().map(|(at, (items, note))| {
+            let xs = vec!["1"; *items].join(",");
+            format!(
+                "a{at}: act(xs: [{xs}], note: \"{}\") {{ x }} ",
+                "n".repeat(*note)
+            )
+        });
+        format!("{{ {} }}", members.collect::<String>())
+    };
+    let handlers = || Functions::new(|_: &str| Ok(b"[]".to_vec()));
+    let asking = handlers();
+    let merged = start(&request, (most, most));
+    let (text, has_errors) = ask(&merged, &query(&[(100, 100)]), &asking);
+    assert!(!has_errors, "{text}");
+    let sent: usize = asking.asked.borrow().iter().map(String::len).sum();
+    assert!(sent > 100 * 100, "{sent}");
+    // 24 KB are 40 MB to the handler: by one action, and by four that are allowed one by one.
+    for members in [&[(2_000, 20_000)][..], &[(500, 10_000); 4]] {
+        let refusing = handlers();
+        let (text, has_errors) = ask(&merged, &query(members), &refusing);
+        assert!(has_errors, "{} bytes", text.len());
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        let error = &answer["errors"][0];
+        assert_eq!(error["extensions"]["code"], "validation-failed", "{error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("may make 16777216 bytes"), "{message}");
+        assert!(
+            refusing
+                .asked
+                .borrow()
+                .iter()
+                .map(String::len)
+                .sum::<usize>()
+                < 2 * most
+        );
+    }
+    // What is made of an answer is bounded like the answers themselves.
+    let response = transform("response_transform", "$body.xs", "$body.note");
+    let xs = vec!["1"; 2_000].join(",");
+    let answer = format!(r#"{{"xs":[{xs}],"note":"{}"}}"#, "n".repeat(20_000));
+    for (answers_bytes, is_refused) in [(1 << 20, true), (64 << 20, false)] {
+        let answering = Functions::new(|_: &str| Ok(answer.clone().into_bytes()));
+        let merged = start(&response, (most, answers_bytes));
+        let (text, has_errors) = ask(&merged, "{ act { x } }", &answering);
+        assert_eq!(has_errors, is_refused, "{}", &text[..200]);
+        if is_refused {
+            assert!(text.contains("SUBGRAPH_ANSWERS_TOO_LARGE"), "{text}");
+        }
+    }
+}
+
+#[test]
 fn what_a_merged_schema_says_of_itself_is_bounded_and_told_in_turns() {
     let told = Arc::new(introspected(&schema(SERVICE)));
     let yaml = "remote_schemas: [{name: s, url: 'http://h'}]\n";
