@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use regex::Regex;
+use regex_syntax::hir::Look;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use yaml_with_places::{Node, Value, line_and_column};
 
 use crate::written::{Method, Origin, Written};
 
@@ -110,4 +112,47 @@ pub struct PrivateNetworkAccess {
     pub access_id: Option<Written<HeaderValue>>,
     /// The value of `private-network-access-name`.
     pub access_name: Option<Written<HeaderValue>>,
+}
+
+/// A warning for each pattern in `match_origins` that also fits longer origins.
+///
+/// A pattern is looked for anywhere in an origin, as in Apollo Router. So `^https://shop\.example` fits
+/// `https://shop.example.evil.example`, whose owner may be anybody. A pattern without `^` is not warned
+/// about: `\.shop\.example$` is a good way to name all hosts below one.
+pub(crate) fn warnings(tree: &Node, text: &str) -> Vec<String> {
+    let policies = tree.at(&["cors", "policies"]);
+    let policies = policies.into_iter().flat_map(|entry| items(&entry.node));
+    let lists = policies.filter_map(|policy| policy.entry("match_origins"));
+    let patterns = tree
+        .at(&["cors", "match_origins"])
+        .into_iter()
+        .chain(lists)
+        .flat_map(|entry| items(&entry.node));
+    let open = patterns.filter_map(|node| match &node.value {
+        Value::Scalar { text, .. } if !ends_with_the_origin(text) => Some((node, text)),
+        _ => None,
+    });
+    open.map(|(node, pattern)| {
+        let (line, _) = line_and_column(text, node.place.start);
+        format!(
+            "line {line}: `{pattern}` also fits origins that go on behind it, such as those of hosts that somebody else owns; end it with `$`"
+        )
+    })
+    .collect()
+}
+
+fn items(node: &Node) -> &[Node] {
+    match &node.value {
+        Value::List(items) => items,
+        _ => &[],
+    }
+}
+
+/// Whether all that fits a pattern ends where the origin does, which is a line as well as a text.
+fn ends_with_the_origin(pattern: &str) -> bool {
+    let ends = [Look::End, Look::EndLF, Look::EndCRLF];
+    regex_syntax::parse(pattern).is_ok_and(|parsed| {
+        let required = parsed.properties().look_set_suffix();
+        ends.into_iter().any(|end| required.contains(end))
+    })
 }

@@ -222,7 +222,8 @@ impl Config {
 pub struct Reading {
     /// The configuration.
     pub config: Config,
-    /// Keys that are accepted and have no effect here, as sentences with their lines.
+    /// Keys that are accepted and have no effect here, and what is probably not meant, as sentences with
+    /// their lines.
     pub warnings: Vec<String>,
 }
 
@@ -277,6 +278,7 @@ pub fn read(
     findings.settle(sources)?;
     let mut warnings = surveyed.warnings();
     warnings.extend(references::warnings(&config, &tree, text));
+    warnings.extend(cors::warnings(&tree, text));
     Ok(Reading { config, warnings })
 }
 

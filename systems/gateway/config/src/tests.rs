@@ -393,6 +393,34 @@ fn origins_of_version_1_become_one_policy() {
 }
 
 #[test]
+fn patterns_that_fit_longer_origins_are_warned_about() {
+    let text = r"cors:
+  policies:
+    - match_origins: ['^https://shop\.example$', '^https://shop\.example']
+    - match_origins:
+        - '^https://(a|b$)'
+        - '\.shop\.example(:\d+)?$'
+        - '(?m)example$'
+";
+    let warned = |text| {
+        read(Path::new("r.yaml"), text, &table(), false)
+            .unwrap()
+            .warnings
+    };
+    assert_snapshot!(warned(text).join("\n"), @r"
+    line 3: `^https://shop\.example` also fits origins that go on behind it, such as those of hosts that somebody else owns; end it with `$`
+    line 5: `^https://(a|b$)` also fits origins that go on behind it, such as those of hosts that somebody else owns; end it with `$`
+    ");
+    let version_1 = warned("cors: {match_origins: ['^https://b', 'c$']}");
+    assert_eq!(version_1.len(), 1, "{version_1:?}");
+    assert!(
+        version_1[0].starts_with("line 1: `^https://b` "),
+        "{version_1:?}"
+    );
+    assert!(warned("cors: {policies: [{origins: ['https://a.example']}]}").is_empty());
+}
+
+#[test]
 fn keys_without_effect_are_said_with_their_lines() {
     let text = "homepage:\n  graph_ref: a@b\nsupergraph: {generate_query_fragments: false}\n";
     let reading = read(Path::new("r.yaml"), text, &table(), false).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
-use crate::client::post;
+use crate::client::{Connection, post};
 use crate::gateway::{Gateway, Setup};
 use crate::stub::{Answer, Stub, json};
 
@@ -11,14 +11,30 @@ const NAMES: &str = r#"{"query":"{ locations { id name } }"}"#;
 const ANSWER: &str = r#"{"data":{"locations":[{"id":"1","name":"A"}]}}"#;
 
 /// A subgraph whose answers wait until the test lets them go, one by one.
-fn held() -> (Stub, mpsc::Sender<()>, mpsc::Receiver<()>) {
+fn held() -> (Stub, mpsc::Sender<()>, mpsc::Receiver<usize>) {
+    held_while(|_| true, |_| json(ANSWER))
+}
+
+/// The same with answers by the number of their request, from 1, and only for numbers that are to wait.
+/// Each number is told as its request arrives.
+fn held_while(
+    waits: impl Fn(usize) -> bool + Send + Sync + 'static,
+    answer: impl Fn(usize) -> Answer + Send + Sync + 'static,
+) -> (Stub, mpsc::Sender<()>, mpsc::Receiver<usize>) {
     let (release, gate) = mpsc::channel::<()>();
-    let (arrive, arrivals) = mpsc::channel::<()>();
-    let (gate, arrive) = (Mutex::new(gate), Mutex::new(arrive));
+    let (arrive, arrivals) = mpsc::channel::<usize>();
+    let (gate, arrive) = (Mutex::new(gate), Mutex::new((arrive, 0)));
     let stub = Stub::start(move |_| {
-        arrive.lock().unwrap().send(()).unwrap();
-        let _ = gate.lock().unwrap().recv();
-        json(ANSWER)
+        let number = {
+            let (arrive, count) = &mut *arrive.lock().unwrap();
+            *count += 1;
+            arrive.send(*count).unwrap();
+            *count
+        };
+        if waits(number) {
+            let _ = gate.lock().unwrap().recv();
+        }
+        answer(number)
     });
     (stub, release, arrivals)
 }
@@ -107,11 +123,8 @@ fn fetches_beyond_the_rate_of_a_subgraph_are_errors() {
     assert_eq!(planets.seen().len(), 1);
 }
 
-#[test]
-fn equal_queries_under_way_are_sent_once() {
-    let (subgraph, release, arrivals) = held();
-    let config = subgraph.config("traffic_shaping: {all: {deduplicate_query: true}}");
-    let mut gateway = Setup::new(&config).flag("--log=debug").start();
+/// Three clients that ask the same, of whom two have joined the first.
+fn ask_together(gateway: &mut Gateway, arrivals: &mpsc::Receiver<usize>) -> [Connection; 3] {
     let mut connections = [gateway.connect(), gateway.connect(), gateway.connect()];
     for connection in &mut connections {
         connection.begin(&post(NAMES));
@@ -120,6 +133,15 @@ fn equal_queries_under_way_are_sent_once() {
     for _ in 1..connections.len() {
         gateway.wait_for("a fetch joins an equal one");
     }
+    connections
+}
+
+#[test]
+fn equal_queries_under_way_are_sent_once() {
+    let (subgraph, release, arrivals) = held();
+    let config = subgraph.config("traffic_shaping: {all: {deduplicate_query: true}}");
+    let mut gateway = Setup::new(&config).flag("--log=debug").start();
+    let mut connections = ask_together(&mut gateway, &arrivals);
     release.send(()).unwrap();
     for connection in &mut connections {
         assert_eq!(connection.read(false).text(), ANSWER);
@@ -129,34 +151,16 @@ fn equal_queries_under_way_are_sent_once() {
 
 #[test]
 fn an_answer_with_a_cookie_is_not_shared_by_equal_queries() {
-    let (release, gate) = mpsc::channel::<()>();
-    let (arrive, arrivals) = mpsc::channel::<usize>();
-    let (gate, arrive) = (Mutex::new(gate), Mutex::new((arrive, 0)));
-    let subgraph = Stub::start(move |_| {
-        let number = {
-            let (arrive, count) = &mut *arrive.lock().unwrap();
-            *count += 1;
-            arrive.send(*count).unwrap();
-            *count
-        };
-        if number == 1 {
-            let _ = gate.lock().unwrap().recv();
-        }
+    let with_cookie = |number| {
         let headers = format!("content-type: application/json\r\nset-cookie: session={number}\r\n");
         Answer::Full(200, headers, ANSWER.as_bytes().to_vec())
-    });
+    };
+    let (subgraph, release, arrivals) = held_while(|number| number == 1, with_cookie);
     let config = subgraph.config(
         "traffic_shaping: {all: {deduplicate_query: true}}\nheaders: {all: {response: [{propagate: {named: set-cookie}}]}}",
     );
     let mut gateway = Setup::new(&config).flag("--log=debug").start();
-    let mut connections = [gateway.connect(), gateway.connect(), gateway.connect()];
-    for connection in &mut connections {
-        connection.begin(&post(NAMES));
-    }
-    arrivals.recv().unwrap();
-    for _ in 1..connections.len() {
-        gateway.wait_for("a fetch joins an equal one");
-    }
+    let mut connections = ask_together(&mut gateway, &arrivals);
     release.send(()).unwrap();
     let cookies = connections.iter_mut().map(|connection| {
         let answer = connection.read(false);

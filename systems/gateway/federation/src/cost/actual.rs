@@ -1,4 +1,8 @@
 //! What a response has cost: its objects as they are, along the formula of its operation.
+//!
+//! An object of a response has each key once, however many selections of the text ask for it. So
+//! selections are put together by key when the formula is made ([`merged`]), and a key of a response
+//! is looked up among them: a wide selection costs no more in each of a thousand objects than its width.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,6 +11,61 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::formula::{Filled, Formula, Node, Request, bounded};
+
+/// All selections of one key at one place of a response.
+#[derive(Debug)]
+pub(super) struct Selected {
+    /// The response key.
+    key: Box<str>,
+    /// What one value costs without what is selected from it.
+    own: f64,
+    /// Where the arguments are, as in [`Node::arguments`].
+    arguments: Option<usize>,
+    /// What is selected from it, by key.
+    fields: Vec<Selected>,
+}
+
+impl Selected {
+    /// Roughly the bytes that these take.
+    pub(super) fn weight(all: &[Selected]) -> usize {
+        let all = all.iter();
+        all.map(|it| size_of::<Selected>() + it.key.len() + Selected::weight(&it.fields))
+            .sum()
+    }
+}
+
+/// Puts selections that have one key together; what comes is sorted by key.
+///
+/// What the first of them costs by itself stands for all. They are one field, but below fragments on types
+/// of which an object has only one; there it is an approximation.
+pub(super) fn merged(mut nodes: Vec<&Node>) -> Vec<Selected> {
+    // Stable, so that the first of a key is that of the text.
+    nodes.sort_by(|one, other| one.key.cmp(&other.key));
+    let same = nodes.chunk_by(|one, other| one.key == other.key);
+    same.map(|same| Selected {
+        key: same[0].key.clone(),
+        own: same[0].own,
+        arguments: same[0].arguments,
+        fields: merged(same.iter().flat_map(|node| &node.fields).collect()),
+    })
+    .collect()
+}
+
+/// The selection of a key.
+fn find<'a>(all: &'a [Selected], key: &str) -> Option<&'a Selected> {
+    let found = all.binary_search_by(|it| {
+        #[cfg(test)]
+        LOOKS.set(LOOKS.get() + 1);
+        (*it.key).cmp(key)
+    });
+    found.ok().map(|at| &all[at])
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often a key was held against a selection on this thread.
+    pub(super) static LOOKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
 
 impl Formula {
     /// The cost of a response with this body; nothing when it is not one. The body is read once, and no
@@ -51,10 +110,9 @@ impl<'de> Visitor<'de> for Response<'_> {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             }
-            let nodes: Vec<&Node> = self.formula.fields.iter().collect();
             cost += map.next_value_seed(Values {
                 own: 0.0,
-                nodes: &nodes,
+                selected: &self.formula.selected,
                 filled: self.filled,
             })?;
         }
@@ -68,7 +126,7 @@ struct Values<'a> {
     /// What one value costs by itself.
     own: f64,
     /// What is selected from it.
-    nodes: &'a [&'a Node],
+    selected: &'a [Selected],
     filled: &'a Filled<'a>,
 }
 
@@ -98,24 +156,16 @@ impl<'de> Visitor<'de> for Values<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<f64, A::Error> {
         let mut cost = self.own;
         while let Some(key) = map.next_key::<Cow<'_, str>>()? {
-            // Several selections of one key are one field.
-            let same: Vec<&Node> = self
-                .nodes
-                .iter()
-                .copied()
-                .filter(|node| *node.key == *key)
-                .collect();
-            let Some(first) = same.first() else {
+            let Some(field) = find(self.selected, &key) else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
-            let selected: Vec<&Node> = same.iter().flat_map(|node| &node.fields).collect();
             let values = map.next_value_seed(Values {
-                own: first.own,
-                nodes: &selected,
+                own: field.own,
+                selected: &field.fields,
                 filled: self.filled,
             })?;
-            cost += bounded(values + self.filled.arguments(first));
+            cost += bounded(values + self.filled.arguments(field.arguments));
         }
         Ok(cost)
     }

@@ -7,6 +7,7 @@ use graphql_tools::parser::query::{
 };
 use graphql_tools::parser::schema::{Field as Defined, Type};
 
+use super::actual::merged;
 use super::formula::{Condition, Count, Formula, Inputs, Node, Size, Use, usual};
 use super::{Costs, FieldCost, ListSize};
 use crate::fetch::OperationKind;
@@ -46,6 +47,7 @@ impl Compiler<'_> {
             made: Formula {
                 base: base(kind),
                 fields: Vec::new(),
+                selected: Vec::new(),
                 arguments: Vec::new(),
                 uses: Vec::new(),
                 sizes: Vec::new(),
@@ -55,6 +57,7 @@ impl Compiler<'_> {
         let root = self.schema.root(kind);
         compiling.set(set, root, (&[], None), &mut fields);
         Formula {
+            selected: merged(fields.iter().collect()),
             fields,
             ..compiling.made
         }

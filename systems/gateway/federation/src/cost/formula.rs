@@ -9,6 +9,7 @@ use graphql_tools::parser::query::Value as Literal;
 use serde_json::Value as Json;
 
 use super::Costs;
+use super::actual::Selected;
 use crate::schema::{Named, Schema, inner_name};
 use crate::variables::{Declared, Variables};
 
@@ -18,6 +19,8 @@ pub(crate) struct Formula {
     /// Of the operation itself.
     pub(super) base: f64,
     pub(super) fields: Vec<Node>,
+    /// The same as a response has them, by key.
+    pub(super) selected: Vec<Selected>,
     /// The arguments of its fields; spreads of a fragment share theirs.
     pub(super) arguments: Vec<Inputs>,
     /// The variables in arguments, each once.
@@ -122,6 +125,7 @@ impl Formula {
         let uses = self.uses.iter().map(|it| size_of::<Use>() + it.of.len());
         size_of::<Self>()
             + of(&self.fields)
+            + Selected::weight(&self.selected)
             + arguments.sum::<usize>()
             + uses.sum::<usize>()
             + size_of_val(&*self.sizes)
@@ -241,7 +245,7 @@ impl Filled<'_> {
             return Ok(0.0);
         }
         let one = node.own + self.sum(&node.fields)?;
-        let cost = self.count(&node.count)? * one + self.arguments(node);
+        let cost = self.count(&node.count)? * one + self.arguments(node.arguments);
         Ok(bounded(cost))
     }
 
@@ -272,9 +276,9 @@ impl Filled<'_> {
         Ok(sizes.reduce(f64::max).unwrap_or(otherwise))
     }
 
-    /// What the arguments of a field cost.
-    pub(super) fn arguments(&self, node: &Node) -> f64 {
-        let cost = node.arguments.and_then(|it| self.arguments.get(it));
+    /// What the arguments of a field cost, by where they are.
+    pub(super) fn arguments(&self, place: Option<usize>) -> f64 {
+        let cost = place.and_then(|it| self.arguments.get(it));
         cost.copied().unwrap_or_default()
     }
 }

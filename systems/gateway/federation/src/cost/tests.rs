@@ -1,3 +1,4 @@
+use super::actual::LOOKS;
 use super::formula::READS;
 use crate::{OperationOptions, Operations, Supergraph};
 use std::sync::Arc;
@@ -167,6 +168,38 @@ fn a_response_costs_the_objects_that_it_has() {
     assert_eq!(actual(body), Some(3.0 + 7.0 + 20.0 + 2.0));
     assert_eq!(actual("{\"data\":null}"), Some(0.0));
     assert_eq!(actual("no"), None);
+}
+
+#[test]
+fn selections_of_one_key_are_one_field_of_a_response() {
+    let operations = operations(TYPES, COST);
+    let query = "{ books { name } ...F ...G } \
+        fragment F on Query { books { author { name } } } \
+        fragment G on Query { books { author { books { name } } } }";
+    let prepared = operations.prepare(query, None).unwrap();
+    let variables = prepared.coerce(None).unwrap();
+    let body = r#"{"data":{"books":[{"name":"a","author":{"name":"b","books":[{"name":"c"},{"name":"d"}]}}]}}"#;
+    let cost = prepared.actual_cost(&variables, body.as_bytes());
+    assert_eq!(cost, Some(Some(1.0 + 1.0 + 2.0)));
+}
+
+#[test]
+fn a_wide_selection_is_not_gone_through_for_each_key() {
+    let operations = operations(TYPES, COST);
+    let width = 400;
+    let fields: String = (0..width).map(|at| format!("n{at}: name ")).collect();
+    let prepared = operations.prepare(&format!("{{ books {{ {fields} }} }}"), None);
+    let prepared = prepared.unwrap_or_else(|refusal| panic!("{:?}", refusal.errors));
+    let variables = prepared.coerce(None).unwrap();
+    let members: Vec<String> = (0..width).map(|at| format!("\"n{at}\":\"x\"")).collect();
+    let objects = vec![format!("{{{}}}", members.join(",")); 20].join(",");
+    let body = format!("{{\"data\":{{\"books\":[{objects}]}}}}");
+    let before = LOOKS.get();
+    let cost = prepared.actual_cost(&variables, body.as_bytes());
+    let looks = LOOKS.get() - before;
+    assert_eq!(cost, Some(Some(20.0)));
+    // A search among 400 takes ten looks; gone through, these would be 3.2 million.
+    assert!(looks <= 20 * width * 10 + 10, "{looks}");
 }
 
 #[test]
