@@ -13,7 +13,7 @@
 //! are answered well, and nothing that was sent is kept here.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -78,6 +78,14 @@ impl Minute {
         )
     }
 
+    /// In words.
+    fn told(self) -> String {
+        format!(
+            "{} answered, {} failed, memory {:+} KiB, descriptors {:+}",
+            self.answered, self.failed, self.memory_kib, self.descriptors
+        )
+    }
+
     fn read(line: &str) -> Option<Minute> {
         let mut cells = line.split(',');
         let minute = Minute {
@@ -125,7 +133,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         };
         append(&record, minute)?;
         minutes.push(minute);
-        bench::say(&format!("minute {number} of {}: {minute:?}", args.minutes));
+        bench::say(&format!(
+            "minute {number} of {}: {}",
+            args.minutes,
+            minute.told()
+        ));
     }
     bench::say(&told(&minutes));
     Ok(())
@@ -138,13 +150,27 @@ fn level(samples: &[f64]) -> Option<f64> {
 
 /// The minutes of earlier pieces.
 fn read(record: &Path) -> anyhow::Result<Vec<Minute>> {
-    let Ok(text) = fs::read_to_string(record) else {
-        return Ok(Vec::new());
+    let text = match fs::read_to_string(record) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        read => read.with_context(|| format!("`{}` cannot be read", record.display()))?,
     };
-    let lines = text.strip_prefix(HEADING);
-    let lines = lines.with_context(|| format!("`{}` is no record of a soak", record.display()))?;
-    let minute = |line: &str| Minute::read(line).with_context(|| format!("a minute: {line:?}"));
-    lines.lines().map(minute).collect()
+    let expected = format!(
+        "`{}` is no record of a soak, which begins with `{}`; name another file",
+        record.display(),
+        HEADING.trim_end()
+    );
+    let lines = text.strip_prefix(HEADING).context(expected)?;
+    let minute = |(at, line)| {
+        let wrong = || {
+            format!(
+                "`{}`, line {}: four numbers expected, found {line:?}",
+                record.display(),
+                at + 2
+            )
+        };
+        Minute::read(line).with_context(wrong)
+    };
+    lines.lines().enumerate().map(minute).collect()
 }
 
 fn append(record: &Path, minute: Minute) -> anyhow::Result<()> {
@@ -333,10 +359,17 @@ mod tests {
         append(&record, minute(1.5)).unwrap();
         append(&record, minute(-2.0)).unwrap();
         assert_eq!(read(&record).unwrap(), [minute(1.5), minute(-2.0)]);
-        fs::write(&record, "a,b\n").unwrap();
-        assert!(read(&record).is_err());
-        fs::write(&record, format!("{HEADING}1,2,3,4,5\n")).unwrap();
-        assert!(read(&record).is_err());
+        let refused = |text: &str| {
+            fs::write(&record, text).unwrap();
+            read(&record).unwrap_err().to_string()
+        };
+        let foreign = refused("a,b\n");
+        assert!(foreign.contains("no record of a soak"), "{foreign}");
+        let wide = refused(&format!("{HEADING}1,2,3,4\n1,2,3,4,5\n"));
+        assert!(wide.contains("line 3: four numbers expected"), "{wide}");
+        // A folder: what cannot be read is not taken for new, and overwritten or added to.
+        let unreadable = read(folder.path()).unwrap_err().to_string();
+        assert!(unreadable.contains("cannot be read"), "{unreadable}");
     }
 
     #[test]
@@ -351,6 +384,15 @@ mod tests {
         assert!(text.contains("memory: 104.50 (95.06 to 113.94)"), "{text}");
         assert!(told(&leaking[..2]).contains("too few minutes"), "{text}");
         assert!(told(&[]).contains("not known"), "{text}");
+    }
+
+    #[test]
+    fn a_minute_is_told_in_words() {
+        let told = minute(-84.0).told();
+        assert_eq!(
+            told,
+            "100 answered, 0 failed, memory -84 KiB, descriptors +0"
+        );
     }
 
     #[test]
