@@ -75,8 +75,9 @@ pub(crate) async fn respond(
             // kilobytes, of which a request uses a tenth.
             let place = Box::new_uninit();
             let work = Box::write(place, async move {
-                let (reply, mut summary) =
-                    within_time(serving, entrance, (parts, trace), (body, peer)).await;
+                // Where it is: what is awaited as it comes is moved before, five kilobytes.
+                let limited = pin!(within_time(serving, entrance, (parts, trace), (body, peer)));
+                let (reply, mut summary) = limited.await;
                 // Until the end of the work, also when the client has left.
                 match &mut summary.rest {
                     Some(rest) => rest.hold_work(permit),
