@@ -4,6 +4,7 @@
 //! gateway's own part is its latency minus twice the origin's. The kernel counts the CPU time of
 //! the gateway, the origin counts the fetches that prove the work was done.
 
+use std::fmt;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -43,6 +44,9 @@ pub(crate) struct Args {
     programs: Option<PathBuf>,
 }
 
+/// What is measured.
+const PROGRAMS: [&str; 3] = ["gateway", "planets", "weigh"];
+
 /// The figures of one turn.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
@@ -53,11 +57,35 @@ struct Turn {
     cpu_us_per_request: f64,
 }
 
+impl fmt::Display for Turn {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "p50 {:.0} us of the origin, {:.0} us of the gateway; {:.0}/s and {:.0}/s; {:.1} us of CPU time per request",
+            self.origin_p50_us,
+            self.gateway_p50_us,
+            self.origin_per_s,
+            self.gateway_per_s,
+            self.cpu_us_per_request
+        )
+    }
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let programs = match &args.programs {
         Some(folder) => folder.clone(),
-        None => bench::programs(&args.profile, &["gateway", "planets", "weigh"])?,
+        None => bench::programs(&args.profile, &PROGRAMS)?,
     };
+    for program in PROGRAMS {
+        let path = programs.join(program);
+        if !bench::is_on_path(&path) {
+            bail!(
+                "`{}` is not there: --programs names a folder with {}",
+                path.display(),
+                PROGRAMS.join(", ")
+            );
+        }
+    }
     let bench = Bench::start(&programs, args)?;
     let idle_mib = bench.gateway_mib()?;
     bench.measure(args, &bench.gateway_url(), Load::Closed)?;
@@ -66,13 +94,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let turn = bench
             .turn(args)
             .with_context(|| format!("turn {}", number + 1))?;
-        say(&format!("{turn:?}"));
+        say(&format!("turn {}: {turn}", number + 1));
         turns.push(turn);
     }
     let median = |of: fn(&Turn) -> f64| {
-        let mut values: Vec<f64> = turns.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
+        let values: Vec<f64> = turns.iter().map(of).collect();
+        stats::sample::median(&values).unwrap_or_default()
     };
     let (origin, gateway) = (
         median(|it| it.origin_p50_us),
