@@ -80,6 +80,7 @@ impl Function {
             .expect("the parser has checked how many arguments there are");
         let work = scope.work;
         match (self, &*value) {
+            (Self::Empty, Json::Number(digits)) => work.spend(digits.len())?,
             // They look at nothing that grows with the value, or count what they copy themselves.
             (Self::Not | Self::Empty | Self::Head | Self::GetSessionVariable, _)
             | (Self::Size, Json::List(_) | Json::Object(_)) => {}

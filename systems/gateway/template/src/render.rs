@@ -354,7 +354,8 @@ fn equal(left: &Json<'_>, right: &Json<'_>, work: &Work) -> Result<bool, RenderE
     work.spend_values(1)?;
     match (left, right) {
         (Json::Number(a), Json::Number(b)) => {
-            work.spend(a.len().min(b.len()))?;
+            // Both are read to their ends.
+            work.spend(a.len() + b.len())?;
             Ok(number::compare(a, b) == Ordering::Equal)
         }
         (Json::Text(a), Json::Text(b)) => {
@@ -394,7 +395,8 @@ fn all(mut outcomes: impl Iterator<Item = Result<bool, RenderError>>) -> Result<
 fn order(left: &Json<'_>, right: &Json<'_>, work: &Work) -> Result<Ordering, RenderError> {
     let ordering = match (left, right) {
         (Json::Number(a), Json::Number(b)) => {
-            work.spend(a.len().min(b.len()))?;
+            // Both are read to their ends.
+            work.spend(a.len() + b.len())?;
             Some(number::compare(a, b))
         }
         (Json::Text(a), Json::Text(b)) => {

@@ -261,9 +261,9 @@ fn what_grows_with_the_square_of_a_payload_is_refused() {
     let items = vec!["{\"k\":1}"; 300].join(",");
     let members: Vec<String> = (0..300).map(|at| format!("\"m{at}\":{at}")).collect();
     let members = members.join(",");
-    let note = "n".repeat(10_000);
+    let (note, digits) = ("n".repeat(10_000), "7".repeat(10_000));
     let body = format!(
-        r#"{{{members},"items":[{items}],"note":"{note}","long":{note:?},"o":{{{members}}},"p":{{{members}}}}}"#
+        r#"{{{members},"items":[{items}],"note":"{note}","long":{note:?},"o":{{{members}}},"p":{{{members}}},"digits":{digits}}}"#
     );
     // Each is written by an operator for what clients send, and made a hundred thousand units and more.
     for template in [
@@ -276,6 +276,9 @@ fn what_grows_with_the_square_of_a_payload_is_refused() {
         "{{range _, x := $body.items}}{{$body.note == $body.long}}{{end}}",
         "{{range _, x := $body.items}}{{$body.note <= $body.long}}{{end}}",
         "{{range _, x := $body.items}}{{$body.o == $body.p}}{{end}}",
+        "{{range _, x := $body.items}}{{x.k == $body.digits}}{{end}}",
+        "{{range _, x := $body.items}}{{x.k < $body.digits}}{{end}}",
+        "{{range _, x := $body.items}}{{empty $body.digits}}{{end}}",
         "{{range _, x := $body.items}}{{2 in $body.items}}{{end}}",
         "{{range _, x := $body.items}}{{'none' in $body}}{{end}}",
         "{{range _, x := $body.items}}{{$body.m299}}{{end}}",
