@@ -65,19 +65,6 @@ pub(crate) enum TransformError {
     Payload,
 }
 
-impl TransformError {
-    /// The most that templates may make, where it is that which they would cross.
-    pub(crate) fn is_beyond(&self) -> Option<usize> {
-        match self {
-            Self::Template {
-                source: RenderError::TooMuch(most),
-                ..
-            } => Some(*most),
-            _ => None,
-        }
-    }
-}
-
 /// The configuration has checked every template.
 fn read_text(text: &Written<TemplateText>) -> Option<Template> {
     Template::text(&text.0.0).ok()

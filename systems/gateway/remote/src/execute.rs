@@ -8,7 +8,7 @@ use gateway_federation::{Checked, GraphqlError, OperationKind, Variables, errors
 use gateway_template::{Json, RenderError, Work};
 use http::{HeaderMap, HeaderValue, Method};
 
-use crate::action;
+use crate::action::{self, TransformError};
 use crate::answer::{Answer, Unreadable};
 use crate::call::{Call, CallAnswer, CallError, Sources};
 use crate::failure;
@@ -257,9 +257,12 @@ impl<S: Sources> Run<'_, S> {
         let payload = self.payload(&action.name, part);
         let hide = |error: GraphqlError| Box::new(self.hidden(error));
         let call = action.call(source, payload, (self.asking, &self.asking_work));
-        let call = call.map_err(|reason| match reason.is_beyond() {
-            Some(most) => self.cut(transformed_too_large(most)),
-            None => {
+        let call = call.map_err(|reason| match reason {
+            TransformError::Template {
+                source: RenderError::TooMuch(most),
+                ..
+            } => self.cut(transformed_too_large(most)),
+            reason => {
                 let error = failure::error("Request Transformation Failed", &path, "unexpected");
                 hide(error.with("internal", reason.to_string()))
             }

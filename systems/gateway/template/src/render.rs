@@ -111,10 +111,7 @@ pub(crate) fn render<'a>(node: &Node, scope: &mut Scope<'a>) -> Rendered<'a> {
             let mut text = String::new();
             for part in parts {
                 match part {
-                    Node::Plain(plain) => {
-                        work.spend(plain.len())?;
-                        text.push_str(plain);
-                    }
+                    Node::Plain(plain) => push(plain, &mut text, work)?,
                     other => append(&*render(other, scope)?, &mut text, work)?,
                 }
             }
@@ -162,13 +159,16 @@ pub(crate) fn render<'a>(node: &Node, scope: &mut Scope<'a>) -> Rendered<'a> {
     }
 }
 
+fn push(part: &str, text: &mut String, work: &Work) -> Result<(), RenderError> {
+    work.spend(part.len())?;
+    text.push_str(part);
+    Ok(())
+}
+
 /// Puts a value behind a text.
 fn append(value: &Json<'_>, text: &mut String, work: &Work) -> Result<(), RenderError> {
     match value {
-        Json::Text(part) | Json::Number(part) => {
-            work.spend(part.len())?;
-            text.push_str(part);
-        }
+        Json::Text(part) | Json::Number(part) => push(part, text, work)?,
         Json::Bool(flag) => text.push_str(if *flag { "true" } else { "false" }),
         Json::Null => text.push_str("null"),
         Json::List(_) | Json::Object(_) => {
@@ -352,16 +352,10 @@ fn binary<'a>(
 /// Equality, in which `1` and `1.0` are the same number.
 fn equal(left: &Json<'_>, right: &Json<'_>, work: &Work) -> Result<bool, RenderError> {
     work.spend_values(1)?;
+    if let Some(order) = scalars(left, right, work)? {
+        return Ok(order.is_eq());
+    }
     match (left, right) {
-        (Json::Number(a), Json::Number(b)) => {
-            // Both are read to their ends.
-            work.spend(a.len() + b.len())?;
-            Ok(number::compare(a, b) == Ordering::Equal)
-        }
-        (Json::Text(a), Json::Text(b)) => {
-            work.spend(a.len().min(b.len()))?;
-            Ok(a == b)
-        }
         (Json::List(a), Json::List(b)) if a.len() == b.len() => {
             all(a.iter().zip(b).map(|(a, b)| equal(a, b, work)))
         }
@@ -393,7 +387,23 @@ fn all(mut outcomes: impl Iterator<Item = Result<bool, RenderError>>) -> Result<
 }
 
 fn order(left: &Json<'_>, right: &Json<'_>, work: &Work) -> Result<Ordering, RenderError> {
-    let ordering = match (left, right) {
+    match scalars(left, right, work)? {
+        Some(order) => Ok(order),
+        None => wrong(format!(
+            "{} and {} have no order",
+            left.kind(),
+            right.kind()
+        )),
+    }
+}
+
+/// The order of two numbers, two texts or two booleans; nothing of other values.
+fn scalars(
+    left: &Json<'_>,
+    right: &Json<'_>,
+    work: &Work,
+) -> Result<Option<Ordering>, RenderError> {
+    Ok(match (left, right) {
         (Json::Number(a), Json::Number(b)) => {
             // Both are read to their ends.
             work.spend(a.len() + b.len())?;
@@ -405,13 +415,5 @@ fn order(left: &Json<'_>, right: &Json<'_>, work: &Work) -> Result<Ordering, Ren
         }
         (Json::Bool(a), Json::Bool(b)) => Some(a.cmp(b)),
         _ => None,
-    };
-    match ordering {
-        Some(ordering) => Ok(ordering),
-        None => wrong(format!(
-            "{} and {} have no order",
-            left.kind(),
-            right.kind()
-        )),
-    }
+    })
 }

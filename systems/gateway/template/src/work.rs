@@ -69,7 +69,7 @@ impl Work {
         Ok(value.clone())
     }
 
-    /// The value itself, or a copy where it is somebody else's.
+    /// The value itself if it is owned, otherwise a copy.
     pub(crate) fn own<'a>(&self, value: Value<'a>) -> Result<Json<'a>, RenderError> {
         match value {
             Cow::Borrowed(value) => self.copy(value),

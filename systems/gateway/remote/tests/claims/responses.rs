@@ -195,7 +195,7 @@ fn what_all_handlers_of_an_operation_are_sent_is_bounded() {
 #[test]
 fn what_templates_of_actions_make_is_bounded() {
     let told = Arc::new(introspected(&schema(SERVICE)));
-    // As somebody would write it: each item goes with the note.
+    // A usual template: each item goes with the note.
     let transform = |whole: &str, list: &str, note: &str| {
         format!(
             "{whole}: {{body: {{action: transform, template: '{{{{range _, x := {list}}}}}{{\"x\": {{{{x}}}}, \"note\": {{{{{note}}}}}}}{{{{end}}}}'}}}}"
