@@ -117,8 +117,8 @@ pub struct PrivateNetworkAccess {
 /// A warning for each pattern in `match_origins` that also fits longer origins.
 ///
 /// A pattern is looked for anywhere in an origin, as in Apollo Router. So `^https://shop\.example` fits
-/// `https://shop.example.evil.example`, whose owner may be anybody. A pattern without `^` is not warned
-/// about: `\.shop\.example$` is a good way to name all hosts below one.
+/// `https://shop.example.evil.example`, which belongs to another site. A pattern without `^` is not
+/// warned about: `\.shop\.example$` is a good way to name all hosts below one.
 pub(crate) fn warnings(tree: &Node, text: &str) -> Vec<String> {
     let policies = tree.at(&["cors", "policies"]);
     let policies = policies.into_iter().flat_map(|entry| items(&entry.node));
@@ -135,7 +135,7 @@ pub(crate) fn warnings(tree: &Node, text: &str) -> Vec<String> {
     open.map(|(node, pattern)| {
         let (line, _) = line_and_column(text, node.place.start);
         format!(
-            "line {line}: `{pattern}` also fits origins that go on behind it, such as those of hosts that somebody else owns; end it with `$`"
+            "line {line}: `{pattern}` also fits longer origins, which may belong to another site; end it with `$`"
         )
     })
     .collect()

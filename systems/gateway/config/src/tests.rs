@@ -408,8 +408,8 @@ fn patterns_that_fit_longer_origins_are_warned_about() {
             .warnings
     };
     assert_snapshot!(warned(text).join("\n"), @r"
-    line 3: `^https://shop\.example` also fits origins that go on behind it, such as those of hosts that somebody else owns; end it with `$`
-    line 5: `^https://(a|b$)` also fits origins that go on behind it, such as those of hosts that somebody else owns; end it with `$`
+    line 3: `^https://shop\.example` also fits longer origins, which may belong to another site; end it with `$`
+    line 5: `^https://(a|b$)` also fits longer origins, which may belong to another site; end it with `$`
     ");
     let version_1 = warned("cors: {match_origins: ['^https://b', 'c$']}");
     assert_eq!(version_1.len(), 1, "{version_1:?}");
