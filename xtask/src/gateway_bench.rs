@@ -73,19 +73,9 @@ impl fmt::Display for Turn {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let programs = match &args.programs {
-        Some(folder) => folder.clone(),
+        Some(folder) => complete(folder)?,
         None => bench::programs(&args.profile, &PROGRAMS)?,
     };
-    for program in PROGRAMS {
-        let path = programs.join(program);
-        if !bench::is_on_path(&path) {
-            bail!(
-                "`{}` is not there: --programs names a folder with {}",
-                path.display(),
-                PROGRAMS.join(", ")
-            );
-        }
-    }
     let bench = Bench::start(&programs, args)?;
     let idle_mib = bench.gateway_mib()?;
     bench.measure(args, &bench.gateway_url(), Load::Closed)?;
@@ -122,6 +112,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         bench.gateway_mib()?,
     ));
     Ok(())
+}
+
+/// The folder, if all programs are in it.
+fn complete(folder: &Path) -> anyhow::Result<PathBuf> {
+    for program in PROGRAMS {
+        let path = folder.join(program);
+        if !bench::is_on_path(&path) {
+            bail!(
+                "`{}` is not there: --programs names a folder with {}",
+                path.display(),
+                PROGRAMS.join(", ")
+            );
+        }
+    }
+    Ok(folder.to_owned())
 }
 
 /// How requests arrive.
