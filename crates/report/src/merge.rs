@@ -200,6 +200,7 @@ pub fn merge_parts(mut parts: Vec<RoundRecord>) -> RoundRecord {
     // Slices are the same for all, and cycles of a plan are each of one part.
     if whole.slices.is_none() {
         whole.left_out = left_out(&parts);
+        whole.all_latency_ns_hdr = all_latency(&parts);
     }
     for part in &parts[1..] {
         if let (Some(all), Some(own)) = (&mut whole.slices, &part.slices) {
@@ -224,9 +225,27 @@ fn left_out(parts: &[RoundRecord]) -> Option<LeftOut> {
         all.cycles += own.cycles;
         all.host += own.host;
         all.generator += own.generator;
-        all.overrun += own.overrun;
+        all.neighbor += own.neighbor;
+        all.overrun = match (all.overrun, own.overrun) {
+            (None, None) => None,
+            (all, own) => Some(all.unwrap_or(0) + own.unwrap_or(0)),
+        };
     }
     Some(all)
+}
+
+/// The latency of all complete answers; none where no part left any out.
+fn all_latency(parts: &[RoundRecord]) -> Option<Hdr> {
+    let mut each = parts.iter();
+    if each.all(|part| part.all_latency_ns_hdr.is_none()) {
+        return None;
+    }
+    let mut all = Histogram::new();
+    for part in parts {
+        let whole = part.all_latency_ns_hdr.as_ref();
+        all.add(&whole.unwrap_or(&part.latency_ns_hdr).histogram());
+    }
+    Some(Hdr::of(&all))
 }
 
 /// Each request of a rotation; none where one part has another number of them.

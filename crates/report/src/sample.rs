@@ -221,6 +221,7 @@ impl Sample {
             iterations: None,
             proofs: Vec::new(),
             left_out: None,
+            all_latency_ns_hdr: None,
             group: None,
             shared: Vec::new(),
             slices: None,

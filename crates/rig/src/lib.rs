@@ -37,7 +37,7 @@ mod spec;
 mod usage;
 mod wakeups;
 
-pub use attached::{AttachError, Attached};
+pub use attached::{AttachError, Attached, processor_time};
 pub use error::{BuildError, ReadyError, RigError, SpawnError, UsageError};
 pub use listening::listening;
 pub use moment::{Moment, busy_share_for, moment, stolen};

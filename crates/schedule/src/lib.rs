@@ -19,4 +19,4 @@ pub use capacity::Search;
 pub use order::round_order;
 pub use plan::{OpenPlan, PlanError, Slot, Slots};
 pub use seats::{Seat, SeatedSlots};
-pub use slices::{PlannedSlice, SlicePlan};
+pub use slices::{PlannedSlice, SliceLengths, SlicePlan};

@@ -10,6 +10,11 @@
 //! what happens in it takes a time of its own: threads wake, the scheduler gives them back what they
 //! did not use, caches fill again, and the last answers to the slice before come in. A third of a
 //! slice is the most, so that a short slice still counts for something.
+//!
+//! A slice also fits the answers. The connections send their first requests together, so a slow server
+//! answers in waves. Two latencies pass before the counted part, which begins at a random phase of the
+//! third. At least one latency follows it, so that the last requests that count meet the same load as
+//! all others. The counted part is at least 20 latencies long where the round is.
 
 use std::time::Duration;
 
@@ -18,6 +23,9 @@ use crate::random::Random;
 
 /// Purpose of the random numbers, see `Random::new`.
 const SLICES: u64 = 4;
+
+/// Purpose of the random numbers of phases.
+const PHASES: u64 = 6;
 
 /// What does not count at the beginning of a slice. `cargo xtask slices` shows the rate by the age of a
 /// slice: of null servers beside busy programs the first 10 ms have 75 to 108 % of the later rate, and
@@ -31,43 +39,73 @@ pub struct PlannedSlice {
     pub from: Duration,
     /// What is sent from here on counts.
     pub count_from: Duration,
+    /// What is sent from here on does not count.
+    pub count_to: Duration,
     /// Nothing is sent from here on.
     pub to: Duration,
 }
 
+/// Latencies that pass before a slice counts.
+const LATENCIES_BEFORE: u32 = 2;
+
+/// Latencies that the counted part of a slice holds at least, in a round that is long enough.
+const LATENCIES_COUNTED: u32 = 20;
+
+/// Latencies that a round counts at least. A shorter round is made longer.
+const LATENCIES_OF_ROUND: u32 = 5;
+
+/// Lengths that a plan of slices is made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SliceLengths {
+    /// What counts of each variant in the round, all slices together. At least a microsecond.
+    pub total: Duration,
+    /// Length of a slice, unless its answers need a longer one. At least a microsecond.
+    pub slice: Duration,
+    /// Nothing is sent for so long after each slice, so that requests under way end before the next
+    /// variant's slice.
+    pub gap: Duration,
+    /// The mean latency of the slowest variant; 0 where it is not known.
+    pub latency: Duration,
+}
+
 /// The slices of all variants of a round.
 ///
-/// **Invariant:** slices of a plan are disjoint, with the gap between one and the next, and the
-/// counted parts of all are equally long.
+/// **Invariant:** slices of a plan are disjoint and equally long, with the gap between one and the
+/// next, and the counted parts of all are equally long.
 #[derive(Clone, Debug)]
 pub struct SlicePlan {
     /// For each cycle, the variants in the order of their slices.
     orders: Vec<Vec<usize>>,
+    /// For each slice in order of time, how long after the uncounted beginning its counted part begins.
+    phases: Vec<Duration>,
     uncounted: Duration,
     counted: Duration,
+    /// From the end of the earliest possible counted part to the end of the slice.
+    tail: Duration,
     gap: Duration,
 }
 
 impl SlicePlan {
-    /// Slices of about this length, so many that each variant counts for `total`: the counted part of
-    /// a slice is shortened so that a whole number of cycles comes to it. After each slice nothing is
-    /// sent for the length of `gap`, so that requests under way end before the next variant's turn.
+    /// Plans so many slices that each variant counts for `lengths.total`. The counted part of a slice is
+    /// shortened so that a whole number of cycles comes to it.
     ///
     /// # Panics
-    /// When there is no variant, or `total` or `slice` is shorter than a microsecond.
+    /// When there is no variant, or a length is shorter than [`SliceLengths`] allows.
     #[must_use]
-    pub fn new(
-        variants: usize,
-        total: Duration,
-        slice: Duration,
-        gap: Duration,
-        seed: u64,
-    ) -> SlicePlan {
+    pub fn new(variants: usize, lengths: SliceLengths, seed: u64) -> SlicePlan {
+        let SliceLengths {
+            total,
+            slice,
+            gap,
+            latency,
+        } = lengths;
         let least = Duration::from_micros(1);
         assert!(variants > 0, "a slice belongs to a variant");
         assert!(total >= least && slice >= least, "{total:?} in {slice:?}");
-        let uncounted = UNCOUNTED.min(slice / 3);
-        let cycles = total.as_nanos().div_ceil((slice - uncounted).as_nanos());
+        let total = total.max(latency * LATENCIES_OF_ROUND);
+        let beginning = UNCOUNTED.min(slice / 3);
+        let longest = (slice - beginning).max(latency * LATENCIES_COUNTED);
+        let cycles = total.as_nanos().div_ceil(longest.as_nanos());
         // A cycle of a microsecond in a load of an hour is still below it.
         let cycles = u32::try_from(cycles).expect("fewer cycles than 32 bits count");
         let mut random = Random::new(seed, SLICES);
@@ -76,10 +114,17 @@ impl SlicePlan {
             orders.extend(order::block(variants, &mut random));
         }
         orders.truncate(cycles as usize);
+        // Other numbers than those of the orders, which stay as they are for fast servers.
+        let mut random = Random::new(seed, PHASES);
+        let latency_ns = usize::try_from(latency.as_nanos()).expect("no answer takes centuries");
+        let mut phase = || Duration::from_nanos(random.below(latency_ns + 1) as u64);
+        let phases = (0..orders.len() * variants).map(|_| phase());
         SlicePlan {
             orders,
-            uncounted,
+            phases: phases.collect(),
+            uncounted: beginning.max(latency * LATENCIES_BEFORE),
             counted: total / cycles,
+            tail: latency * 2,
             gap,
         }
     }
@@ -96,7 +141,7 @@ impl SlicePlan {
         self.counted
     }
 
-    /// What does not count at the beginning of each slice.
+    /// What does not count at the beginning of each slice, at least.
     #[must_use]
     pub fn uncounted(&self) -> Duration {
         self.uncounted
@@ -105,7 +150,7 @@ impl SlicePlan {
     /// The length of a slice.
     #[must_use]
     pub fn slice(&self) -> Duration {
-        self.uncounted + self.counted
+        self.uncounted + self.counted + self.tail
     }
 
     /// How long nothing is sent after a slice.
@@ -131,10 +176,13 @@ impl SlicePlan {
         let slice = |(cycle, order): (usize, &Vec<usize>)| {
             let place = order.iter().position(|other| *other == variant);
             let place = place.expect("every variant has a slice in every cycle");
-            let from = self.start(cycle * order.len() + place);
+            let number = cycle * order.len() + place;
+            let from = self.start(number);
+            let count_from = from + self.uncounted + self.phases[number];
             PlannedSlice {
                 from,
-                count_from: from + self.uncounted,
+                count_from,
+                count_to: count_from + self.counted,
                 to: from + self.slice(),
             }
         };

@@ -1,33 +1,29 @@
 //! Which requests of a side-by-side round may be compared.
 //!
-//! Side by side, every due time of a plan is one request to each variant: a *cycle*. What the host
-//! or the generator does to a cycle says nothing about the variants, so such a cycle is left out, for
-//! *all* variants alike. A request that takes longer than a whole cycle (an *overrun*) is in the way
-//! of the requests that follow; these are left out too, but the overrun itself stays: a variant that
-//! stalls the machine must show it.
+//! Side by side, every due time of a plan is one request to each variant: a *cycle*. The requests of
+//! several cycles may be under way at once. The host, the generator or the systems of a neighbor can
+//! take the cores away from a request. Such a request says nothing about its own variant, so it is
+//! left out.
 //!
-//! The one idea: nothing is left out for its own latency. Cycles are left out because of what clocks
-//! and counters say about the host and the generator, or because *another* variant was in the way. A
-//! rule that looked at a request's own latency would remove the tail it is meant to measure.
-
-/// One intended request of one variant, in nanoseconds from the start of the load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CycleSlot {
-    /// When it was due.
-    pub due_ns: u64,
-    /// When it ended, with an answer or without; never before it was due.
-    pub end_ns: u64,
-}
+//! Nothing is left out because of the length of an answer. Cycles are left out because of the kernel's
+//! counters (stolen time, processor time) and the generator's clock. A rule that looked at an answer
+//! would remove the tail that it should measure.
+//!
+//! A request needs the cores at its beginning and at its end. A disturbance therefore leaves out the
+//! requests that begin in it and those that are expected to end in it. The expected end is the due
+//! time plus the variant's median latency, which is the same for all requests of the variant.
 
 /// A stretch of time in which the machine, not a variant, decided about latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disturbance {
-    /// Its begin.
+    /// Begin in nanoseconds from the start of the load.
     pub from_ns: u64,
-    /// Its end, not before its begin.
+    /// End, not before the begin.
     pub to_ns: u64,
-    /// What it was.
+    /// Source of the disturbance.
     pub cause: Cause,
+    /// The variant whose requests it disturbed; none for all variants.
+    pub variant: Option<usize>,
 }
 
 /// Why a cycle is left out. Where several causes meet, the first of them counts.
@@ -37,8 +33,8 @@ pub enum Cause {
     Host,
     /// The generator did not run although work was due.
     Generator,
-    /// A request to another variant took longer than a whole cycle.
-    Overrun,
+    /// The systems of another variant kept the cores busy ([`crate::occupied`]).
+    Neighbor,
 }
 
 /// How many cycles were left out, by cause.
@@ -48,22 +44,22 @@ pub struct LeftOut {
     pub host: u64,
     /// [`Cause::Generator`].
     pub generator: u64,
-    /// [`Cause::Overrun`].
-    pub overrun: u64,
+    /// [`Cause::Neighbor`].
+    pub neighbor: u64,
 }
 
 impl LeftOut {
     /// All causes together.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.host + self.generator + self.overrun
+        self.host + self.generator + self.neighbor
     }
 
     fn count(&mut self, cause: Cause) {
         *match cause {
             Cause::Host => &mut self.host,
             Cause::Generator => &mut self.generator,
-            Cause::Overrun => &mut self.overrun,
+            Cause::Neighbor => &mut self.neighbor,
         } += 1;
     }
 }
@@ -76,47 +72,39 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// Decides about the cycles of a round. `variants` holds each variant's slots in the order of
-    /// cycles; `dues_ns` when each cycle of the plan begins, and as its last element when the plan
-    /// ends.
+    /// Decides about the cycles of a round.
+    ///
+    /// `medians_ns` holds the median latency of each variant, 0 where it is unknown. `dues_ns` holds
+    /// the begin of each cycle, and as its last element the end of the plan. All times are in
+    /// nanoseconds from the start of the load.
     ///
     /// # Panics
-    /// When a variant has not one slot for each cycle, or `dues_ns` does not rise.
+    /// When `dues_ns` does not rise, or a disturbance names a variant that does not exist.
     #[must_use]
-    pub fn of(
-        variants: &[Vec<CycleSlot>],
-        dues_ns: &[u64],
-        disturbances: &[Disturbance],
-    ) -> Validity {
+    pub fn of(medians_ns: &[u64], dues_ns: &[u64], disturbances: &[Disturbance]) -> Validity {
         let cycles = dues_ns.len().saturating_sub(1);
         assert!(
             dues_ns.is_sorted(),
             "cycles begin in the order of their numbers"
         );
-        let mut left_out = vec![vec![None; cycles]; variants.len()];
-        for slots in variants {
-            assert_eq!(slots.len(), cycles, "a slot for each cycle");
-        }
+        let mut left_out = vec![vec![None; cycles]; medians_ns.len()];
         for disturbance in disturbances {
-            for cycle in disturbed(dues_ns, disturbance.from_ns, disturbance.to_ns) {
-                for own in &mut left_out {
+            let (from_ns, to_ns) = (disturbance.from_ns, disturbance.to_ns);
+            if let Some(variant) = disturbance.variant {
+                assert!(
+                    variant < medians_ns.len(),
+                    "variant {variant} does not exist"
+                );
+            }
+            let disturbed = left_out.iter_mut().zip(medians_ns).enumerate();
+            let affected = disturbed
+                .filter(|(variant, _)| disturbance.variant.is_none_or(|only| only == *variant));
+            for (_, (own, median_ns)) in affected {
+                for cycle in beginning_in(dues_ns, from_ns, to_ns) {
                     mark(&mut own[cycle], disturbance.cause);
                 }
-            }
-        }
-        for (variant, slots) in variants.iter().enumerate() {
-            for (cycle, slot) in slots.iter().enumerate() {
-                let gap_ns = dues_ns[cycle + 1] - dues_ns[cycle];
-                if slot.end_ns - slot.due_ns <= gap_ns {
-                    continue;
-                }
-                // Its own later slots stay as well: what they wait for is its own doing.
-                let last = dues_ns[..cycles].partition_point(|due_ns| *due_ns < slot.end_ns);
-                let others = left_out.iter_mut().enumerate();
-                for (_, own) in others.filter(|(other, _)| *other != variant) {
-                    own[cycle..last.max(cycle + 1)]
-                        .iter_mut()
-                        .for_each(|place| mark(place, Cause::Overrun));
+                for cycle in ending_in(dues_ns, from_ns, to_ns, *median_ns) {
+                    mark(&mut own[cycle], disturbance.cause);
                 }
             }
         }
@@ -153,14 +141,29 @@ fn mark(place: &mut Option<Cause>, cause: Cause) {
     *place = Some(place.map_or(cause, |before| before.min(cause)));
 }
 
-/// The cycles that a stretch of time touches: those that begin in it, the one that it begins in, and
-/// the one before, whose answers may still be under way. Whether they are is not asked, since a
-/// slower variant would then lose more cycles than a faster one.
-fn disturbed(dues_ns: &[u64], from_ns: u64, to_ns: u64) -> std::ops::Range<usize> {
+/// The cycles that begin in a stretch of time, the one that it begins in, and the one before, whose
+/// requests may still be under way. No request is asked whether it was: a slower variant would then
+/// lose more cycles than a faster one.
+fn beginning_in(dues_ns: &[u64], from_ns: u64, to_ns: u64) -> std::ops::Range<usize> {
     let cycles = dues_ns.len().saturating_sub(1);
     let begun = dues_ns[..cycles].partition_point(|due_ns| *due_ns <= from_ns);
     let last = dues_ns[..cycles].partition_point(|due_ns| *due_ns < to_ns);
     let first = begun.saturating_sub(2);
+    first..last.max(begun).min(cycles)
+}
+
+/// The cycles whose requests are expected to end in a stretch of time, when each takes `median_ns`.
+/// Empty where all of them would have ended before the first cycle began.
+fn ending_in(dues_ns: &[u64], from_ns: u64, to_ns: u64, median_ns: u64) -> std::ops::Range<usize> {
+    let cycles = dues_ns.len().saturating_sub(1);
+    let Some(to_ns) = to_ns.checked_sub(median_ns) else {
+        return 0..0;
+    };
+    let from_ns = from_ns.saturating_sub(median_ns);
+    // A variant's place lies anywhere between the due times of its cycle and of the next one.
+    let begun = dues_ns[..cycles].partition_point(|due_ns| *due_ns <= from_ns);
+    let last = dues_ns[..cycles].partition_point(|due_ns| *due_ns < to_ns);
+    let first = begun.saturating_sub(1);
     first..last.max(begun).min(cycles)
 }
 

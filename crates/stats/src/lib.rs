@@ -19,6 +19,7 @@ pub mod histogram;
 pub mod little;
 pub mod multiple;
 mod normal;
+pub mod occupied;
 pub mod paired;
 mod random;
 mod rank_sum;

@@ -7,7 +7,8 @@
 //! | how many rounds, and in which order | [`round`], [`stopping_rule`] |
 //! | one round, one candidate after the other | [`in_turn`] |
 //! | side by side or in turn, and who beside whom | [`design`], [`footprint`], [`groups`], [`placement`] |
-//! | one round, all candidates at once | [`side_by_side`], [`in_slices`], [`host_watch`] |
+//! | one round, all candidates at once | [`side_by_side`], [`in_slices`] |
+//! | which requests of it count | [`counted_cycles`], [`host_watch`], [`neighbor_watch`] |
 //! | searches for the highest rate, in turn or side by side | [`capacity`] |
 //! | the pieces of a turn, for any design of a round | [`turn`], [`running`], [`settling`] |
 //! | what is read before and after a load | [`reading`] |
@@ -20,6 +21,7 @@ mod candidate;
 mod capacity;
 mod company;
 mod cores_used;
+mod counted_cycles;
 mod design;
 mod footprint;
 mod groups;
@@ -27,6 +29,7 @@ mod host_watch;
 mod in_pods;
 mod in_slices;
 mod in_turn;
+mod neighbor_watch;
 mod network_watch;
 mod placement;
 mod pod_usage;

@@ -272,6 +272,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         generator: seen.generator.clone(),
         machine: None,
         left_out: None,
+        all_latency_ns_hdr: None,
         group: None,
         shared: Vec::new(),
         slices: None,

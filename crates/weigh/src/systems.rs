@@ -302,6 +302,13 @@ impl RunningSystems {
         usages.map(|one| Some(one.usage?.cpu)).sum()
     }
 
+    /// The processes of all systems whose processor time can be read now, those included that were not
+    /// started here.
+    pub(crate) fn pids_watched(&self, rig: &Rig) -> Vec<i32> {
+        let each = self.running.iter();
+        each.flat_map(|it| it.process.pids_watched(rig)).collect()
+    }
+
     /// The processes that each system consists of now.
     pub(crate) fn processes(&self, rig: &Rig) -> Vec<SystemProcesses> {
         self.by_record()

@@ -124,15 +124,15 @@ impl Run {
     }
 
     /// The share of cycles of a variant that were left out because another one was in the way.
-    pub(super) fn overrun_share(&self, name: &str) -> f64 {
-        let (mut cycles, mut overrun) = (0, 0);
+    pub(super) fn neighbor_share(&self, name: &str) -> f64 {
+        let (mut cycles, mut neighbor) = (0, 0);
         for record in list(&self.recording["rounds"]) {
             if record["variant"] == name {
                 cycles += record["left_out"]["cycles"].as_u64().unwrap_or_default();
-                overrun += record["left_out"]["overrun"].as_u64().unwrap_or_default();
+                neighbor += record["left_out"]["neighbor"].as_u64().unwrap_or_default();
             }
         }
-        overrun as f64 / cycles.max(1) as f64
+        neighbor as f64 / cycles.max(1) as f64
     }
 
     /// All measurements that count.

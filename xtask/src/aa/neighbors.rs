@@ -67,7 +67,7 @@ fn row(bench: &Bench, neighbor: &Neighbor, repeat: u64) -> anyhow::Result<String
         for tally in &mut tallies {
             tally.add(&run, &["again"])?;
         }
-        left_out.push(run.overrun_share("again"));
+        left_out.push(run.neighbor_share("again"));
         means.push(run.value("neighbor", Figure::Mean)?);
         times.push(run.value("neighbor", Figure::Cpu)?);
         let name = neighbor.name;

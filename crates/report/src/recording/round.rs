@@ -96,6 +96,10 @@ pub struct RoundRecord {
     /// What of a round side by side is in no latency; absent in turn, and where times were not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOut>,
+    /// Latency of all complete answers of the plan, those of cycles that were left out included; absent
+    /// where none was left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_latency_ns_hdr: Option<Hdr>,
     /// The slices of time in which it had the load, where a closed loop was measured side by side. All
     /// figures are then of what counts of them, put end to end: `elapsed_us` is their sum, and a
     /// window is a slice.
@@ -149,8 +153,13 @@ pub struct LeftOut {
     pub host: u64,
     /// Left out because the generator did not run although work was due.
     pub generator: u64,
-    /// Left out because a request to another variant took longer than a cycle.
-    pub overrun: u64,
+    /// Left out because the systems of another variant kept the cores busy.
+    #[serde(default)]
+    pub neighbor: u64,
+    /// Left out because a request to another variant took longer than a cycle. Only recordings of
+    /// method 2 and older have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overrun: Option<u64>,
 }
 
 /// How the load of a round moved from variant to variant.

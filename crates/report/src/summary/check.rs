@@ -338,7 +338,14 @@ fn left_out(complete: &[&RoundRecord]) -> Option<Check> {
     let kinds = [
         ("the host took a core", sum(|one| one.host)),
         ("the generator stood still", sum(|one| one.generator)),
-        ("another variant overran", sum(|one| one.overrun)),
+        (
+            "another variant kept the cores busy",
+            sum(|one| one.neighbor),
+        ),
+        (
+            "another variant overran",
+            sum(|one| one.overrun.unwrap_or(0)),
+        ),
     ];
     let left_out: u64 = kinds.iter().map(|(_, count)| count).sum();
     let share = ratio(float(left_out), float(cycles));

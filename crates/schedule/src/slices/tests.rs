@@ -5,12 +5,69 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use crate::{PlannedSlice, SlicePlan};
+use crate::{PlannedSlice, SliceLengths, SlicePlan};
 
 const MS: Duration = Duration::from_millis(1);
 
 fn plan(variants: usize, total: Duration, slice: Duration, seed: u64) -> SlicePlan {
-    SlicePlan::new(variants, total, slice, 10 * MS, seed)
+    let lengths = SliceLengths {
+        total,
+        slice,
+        gap: 10 * MS,
+        latency: Duration::ZERO,
+    };
+    SlicePlan::new(variants, lengths, seed)
+}
+
+/// A plan for answers that take so long.
+fn for_answers(latency: Duration, total: Duration) -> SlicePlan {
+    let lengths = SliceLengths {
+        total,
+        slice: 300 * MS,
+        gap: 10 * MS,
+        latency,
+    };
+    SlicePlan::new(2, lengths, 1)
+}
+
+#[test]
+fn a_slice_holds_twenty_latencies_of_slow_answers() {
+    let plan = for_answers(50 * MS, 4_000 * MS);
+    assert_eq!((plan.cycles(), plan.counted()), (4, 1_000 * MS));
+    assert_eq!(plan.uncounted(), 100 * MS);
+    assert_eq!(plan.slice(), 1_200 * MS);
+    for slice in plan.slices(0) {
+        assert!(slice.count_from - slice.from >= 100 * MS);
+        assert!(slice.to - slice.count_to >= 50 * MS);
+        assert_eq!(slice.count_to - slice.count_from, 1_000 * MS);
+    }
+    // Fast answers change nothing.
+    let fast = for_answers(MS / 2, 3_000 * MS);
+    assert_eq!((fast.cycles(), fast.counted()), (12, 250 * MS));
+}
+
+#[test]
+fn a_round_that_is_too_short_for_its_answers_is_one_longer_slice() {
+    let short = for_answers(50 * MS, 375 * MS);
+    assert_eq!((short.cycles(), short.counted()), (1, 375 * MS));
+    let longer = for_answers(400 * MS, 375 * MS);
+    assert_eq!((longer.cycles(), longer.counted()), (1, 2_000 * MS));
+}
+
+#[test]
+fn the_phases_of_slices_are_spread_over_a_latency() {
+    let plan = for_answers(10 * MS, 40_000 * MS);
+    let phase = |slice: PlannedSlice| slice.count_from - slice.from - plan.uncounted();
+    let phases: Vec<Duration> = plan.slices(0).into_iter().map(phase).collect();
+    assert!(phases.len() > 100);
+    for quarter in 0..4 {
+        let bounds = (quarter * 10 * MS / 4, (quarter + 1) * 10 * MS / 4);
+        let inside = phases
+            .iter()
+            .filter(|phase| (bounds.0..bounds.1).contains(*phase));
+        let share = inside.count() as f64 / phases.len() as f64;
+        assert!((0.1..0.4).contains(&share), "quarter {quarter}: {share}");
+    }
 }
 
 /// Of each cycle, the variants in the order of their slices.
@@ -85,21 +142,31 @@ proptest! {
         total_ms in 1..20_000_u32,
         slice_ms in 1..2_000_u32,
         gap_ms in 0..100_u32,
+        latency_ms in prop_oneof![Just(0_u32), 1..500_u32],
         seed in any::<u64>(),
     ) {
         let total = total_ms * MS;
-        let plan = SlicePlan::new(variants, total, slice_ms * MS, gap_ms * MS, seed);
+        let lengths = SliceLengths {
+            total,
+            slice: slice_ms * MS,
+            gap: gap_ms * MS,
+            latency: latency_ms * MS,
+        };
+        let plan = SlicePlan::new(variants, lengths, seed);
+        let total = total.max(5 * latency_ms * MS);
         let mut all: Vec<PlannedSlice> = Vec::new();
         for variant in 0..variants {
             let slices = plan.slices(variant);
-            let counted: Duration = slices.iter().map(|one| one.to - one.count_from).sum();
+            let counted: Duration = slices.iter().map(|one| one.count_to - one.count_from).sum();
             // A nanosecond a cycle is lost by rounding.
             let lost = total - counted;
             prop_assert!(lost.as_nanos() <= plan.cycles() as u128, "{:?} lost", lost);
             prop_assert!(slices.iter().all(|one| one.to - one.from == plan.slice()));
+            prop_assert!(slices.iter().all(|one| one.from < one.count_from.max(one.count_to)));
+            prop_assert!(slices.iter().all(|one| one.count_to <= one.to));
             all.extend(slices);
         }
-        prop_assert!(plan.slice() <= slice_ms * MS);
+        prop_assert!(latency_ms > 0 || plan.slice() <= slice_ms * MS);
         all.sort_by_key(|one| one.from);
         for pair in all.windows(2) {
             prop_assert_eq!(pair[1].from - pair[0].to, gap_ms * MS);

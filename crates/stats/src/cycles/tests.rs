@@ -1,19 +1,21 @@
-//! Claims about what is left out of a side-by-side round.
+//! Claims about the cycles that a side-by-side round leaves out.
 
 use super::*;
 
-/// Two variants, ten cycles of 10 ms, requests of 1 ms; the second variant sits in the middle.
-fn quiet() -> (Vec<Vec<CycleSlot>>, Vec<u64>) {
-    let dues: Vec<u64> = (0..=10).map(|cycle| cycle * 10_000_000).collect();
-    let slots = |offset: u64| {
-        let own = dues[..10].iter();
-        own.map(|due_ns| CycleSlot {
-            due_ns: due_ns + offset,
-            end_ns: due_ns + offset + 1_000_000,
-        })
-        .collect()
-    };
-    (vec![slots(0), slots(5_000_000)], dues)
+const MS: u64 = 1_000_000;
+
+/// Ten cycles of 10 ms.
+fn dues() -> Vec<u64> {
+    (0..=10).map(|cycle| cycle * 10 * MS).collect()
+}
+
+fn host(from_ms: u64, to_ms: u64) -> Disturbance {
+    Disturbance {
+        from_ns: from_ms * MS,
+        to_ns: to_ms * MS,
+        cause: Cause::Host,
+        variant: None,
+    }
 }
 
 fn counted(validity: &Validity, variant: usize) -> Vec<usize> {
@@ -23,23 +25,18 @@ fn counted(validity: &Validity, variant: usize) -> Vec<usize> {
 }
 
 #[test]
-fn a_quiet_round_counts_whole() {
-    let (variants, dues) = quiet();
-    let validity = Validity::of(&variants, &dues, &[]);
-    assert_eq!(counted(&validity, 0).len(), 10);
-    assert_eq!(validity.left_out(1), LeftOut::default());
+fn a_quiet_round_counts_whole_however_long_its_answers_take() {
+    for medians_ms in [[1, 1], [12, 15], [45, 400]] {
+        let validity = Validity::of(&medians_ms.map(|ms| ms * MS), &dues(), &[]);
+        assert_eq!(counted(&validity, 0).len(), 10);
+        assert_eq!(validity.left_out(1), LeftOut::default());
+    }
 }
 
 #[test]
 fn what_the_host_took_is_left_out_for_all_alike() {
-    let (variants, dues) = quiet();
-    let stolen = Disturbance {
-        from_ns: 42_000_000,
-        to_ns: 55_000_000,
-        cause: Cause::Host,
-    };
-    let validity = Validity::of(&variants, &dues, &[stolen]);
-    // It begins in cycle 4 and ends in cycle 5; answers of cycle 3 may have been under way.
+    let validity = Validity::of(&[MS, 2 * MS], &dues(), &[host(42, 55)]);
+    // It begins in cycle 4 and ends in cycle 5. Requests of cycle 3 may have been under way.
     for variant in [0, 1] {
         assert_eq!(counted(&validity, variant), [0, 1, 2, 6, 7, 8, 9]);
         assert_eq!(validity.left_out(variant).host, 3);
@@ -47,56 +44,71 @@ fn what_the_host_took_is_left_out_for_all_alike() {
 }
 
 #[test]
-fn the_variant_that_overruns_keeps_its_overrun_and_the_others_lose_what_it_disturbed() {
-    let (mut variants, dues) = quiet();
-    variants[1][2].end_ns = 48_000_000;
-    let validity = Validity::of(&variants, &dues, &[]);
-    assert_eq!(counted(&validity, 0), [0, 1, 5, 6, 7, 8, 9]);
-    assert_eq!(validity.left_out(0).overrun, 3);
+fn requests_that_are_expected_to_end_in_a_disturbance_are_left_out() {
+    let validity = Validity::of(&[45 * MS, MS], &dues(), &[host(82, 88)]);
+    // Those of 37 to 43 ms end in it. Those between wait for a timer and are not touched.
+    assert_eq!(counted(&validity, 0), [0, 1, 2, 5, 6, 9]);
+    assert_eq!(counted(&validity, 1), [0, 1, 2, 3, 4, 5, 6, 9]);
+    // Nothing can have ended that early.
+    let early = Validity::of(&[45 * MS], &dues(), &[host(20, 25)]);
+    assert_eq!(counted(&early, 0), [0, 3, 4, 5, 6, 7, 8, 9]);
+}
+
+#[test]
+fn a_slower_variant_loses_no_more_cycles_than_a_faster_one() {
+    let dues: Vec<u64> = (0..=100_000).map(|cycle| cycle * 10 * MS).collect();
+    // Every phase of a cycle is met equally often.
+    let at = |number: u64| (1_000 * number + number % 10) * MS + 500_000;
+    let disturbances: Vec<Disturbance> = (1..900)
+        .map(|number| Disturbance {
+            from_ns: at(number),
+            to_ns: at(number) + 20 * MS,
+            ..host(0, 0)
+        })
+        .collect();
+    let validity = Validity::of(&[45 * MS, 50 * MS, 400 * MS], &dues, &disturbances);
+    let lost = [0, 1, 2].map(|variant| validity.left_out(variant).total());
+    let (least, most) = (lost.iter().min().unwrap(), lost.iter().max().unwrap());
+    assert!(most - least < most / 100, "{lost:?}");
+}
+
+#[test]
+fn a_neighbor_is_in_the_way_of_the_variant_that_it_disturbed() {
+    let burns = Disturbance {
+        cause: Cause::Neighbor,
+        variant: Some(0),
+        ..host(20, 50)
+    };
+    let validity = Validity::of(&[MS, MS], &dues(), &[burns]);
+    assert_eq!(counted(&validity, 0), [0, 5, 6, 7, 8, 9]);
+    assert_eq!(validity.left_out(0).neighbor, 4);
+    // The burning variant keeps its own requests and shows its cost.
     assert_eq!(counted(&validity, 1).len(), 10);
 }
 
 #[test]
-fn a_request_that_ends_within_a_gap_overruns_nothing() {
-    let (mut variants, dues) = quiet();
-    variants[1][2].end_ns = variants[1][2].due_ns + 10_000_000;
-    let validity = Validity::of(&variants, &dues, &[]);
-    assert_eq!(validity.left_out(0).total(), 0);
-}
-
-#[test]
 fn a_cycle_is_counted_once_whatever_happened_to_it() {
-    let (mut variants, dues) = quiet();
-    variants[1][4].end_ns = 65_000_000;
     let of = |cause| Disturbance {
-        from_ns: 45_000_000,
-        to_ns: 46_000_000,
         cause,
+        ..host(45, 46)
     };
-    let both = [of(Cause::Generator), of(Cause::Host)];
-    let left_out = Validity::of(&variants, &dues, &both).left_out(0);
-    assert_eq!(
-        left_out,
-        LeftOut {
-            host: 2,
-            generator: 0,
-            overrun: 2
-        }
-    );
-    assert_eq!(left_out.total(), 4);
+    let all = [of(Cause::Neighbor), of(Cause::Generator), of(Cause::Host)];
+    let left_out = Validity::of(&[MS], &dues(), &all).left_out(0);
+    let expected = LeftOut {
+        host: 2,
+        ..LeftOut::default()
+    };
+    assert_eq!(left_out, expected);
+    assert_eq!(left_out.total(), 2);
 }
 
 #[test]
 fn disturbances_outside_of_the_plan_leave_its_borders() {
-    let (variants, dues) = quiet();
-    let of = |from_ns, to_ns| Disturbance {
-        from_ns,
-        to_ns,
-        cause: Cause::Host,
-    };
-    let after = Validity::of(&variants, &dues, &[of(200_000_000, 300_000_000)]);
-    // The last answers may still be under way when a plan is over.
+    let after = Validity::of(&[MS], &dues(), &[host(200, 300)]);
+    // The last requests may still be under way when a plan is over.
     assert_eq!(counted(&after, 0), [0, 1, 2, 3, 4, 5, 6, 7]);
-    let whole = Validity::of(&variants, &dues, &[of(0, 100_000_000)]);
+    let whole = Validity::of(&[MS], &dues(), &[host(0, 100)]);
     assert_eq!(whole.left_out(0).total(), 10);
+    let late = Validity::of(&[130 * MS], &dues(), &[host(200, 205)]);
+    assert_eq!(counted(&late, 0), [0, 1, 2, 3, 4, 5, 6]);
 }

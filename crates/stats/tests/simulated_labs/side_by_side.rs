@@ -5,7 +5,7 @@
 
 use std::f64::consts::PI;
 
-use stats::cycles::{Cause, CycleSlot, Disturbance, Validity};
+use stats::cycles::{Cause, Disturbance, Validity};
 use stats::sample;
 
 use crate::{CONFIDENCE, compare};
@@ -282,14 +282,12 @@ fn counted(
     (end_ns, queries): (u64, usize),
 ) -> Round {
     let dues_ns: Vec<u64> = (0..=CYCLES as u64).map(|cycle| cycle * GAP_NS).collect();
-    let variants: Vec<Vec<CycleSlot>> = slots
+    let medians_ns: Vec<u64> = slots
         .iter()
         .map(|own| {
-            let slots = own.iter().map(|(due_ns, us)| CycleSlot {
-                due_ns: *due_ns,
-                end_ns: due_ns + (us * 1e3) as u64,
-            });
-            slots.collect()
+            let mut latencies_us: Vec<f64> = own.iter().map(|(_, us)| *us).collect();
+            latencies_us.sort_by(f64::total_cmp);
+            (latencies_us[latencies_us.len() / 2] * 1e3) as u64
         })
         .collect();
     let seen = thefts.iter().filter(|(_, _, is_counted)| *is_counted);
@@ -299,9 +297,10 @@ fn counted(
             from_ns: at_ns / LOOK_NS * LOOK_NS,
             to_ns: ((at_ns + length_ns) / LOOK_NS * LOOK_NS + LOOK_NS).min(end_ns),
             cause: Cause::Host,
+            variant: None,
         })
         .collect();
-    let validity = Validity::of(&variants, &dues_ns, &disturbances);
+    let validity = Validity::of(&medians_ns, &dues_ns, &disturbances);
     let own = |server: usize| -> Vec<(usize, f64)> {
         let counted = (0..CYCLES).filter(|cycle| validity.counts(server, *cycle));
         counted

@@ -6,7 +6,7 @@ use std::time::Instant;
 use model::{InvalidKind, Shard};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use stats::cycles::{Cause, CycleSlot, Disturbance};
+use stats::cycles::{Cause, Disturbance};
 
 use crate::pods::meeting::{ClockOffset, Meeting};
 use crate::prove::RequestCounts;
@@ -29,8 +29,6 @@ pub(super) struct Seen {
     pub(super) counts: Vec<RequestCounts>,
     /// Whether the times of all its slots were kept.
     pub(super) is_whole: bool,
-    /// For each variant the slots that took longer than their cycle: cycle, due and end.
-    pub(super) overruns: Vec<Vec<(usize, u64, u64)>>,
     /// When its host or itself was in the way: from, to, and whether it was the host.
     pub(super) disturbances: Vec<(u64, u64, bool)>,
 }
@@ -81,26 +79,10 @@ fn alone(reason: String) -> Invalid {
 }
 
 impl Seen {
-    /// Puts what others have seen beside what was seen here: the slots of every cycle, of which those of
-    /// others are known where they were in the way, and all that was in the way.
-    pub(super) fn complete(
-        all: &[Seen],
-        own: usize,
-        slots: &mut [Vec<CycleSlot>],
-        disturbances: &mut Vec<Disturbance>,
-    ) {
+    /// Adds the disturbances that others have seen to those that were seen here.
+    pub(super) fn complete(all: &[Seen], own: usize, disturbances: &mut Vec<Disturbance>) {
         let others = all.iter().enumerate().filter(|(index, _)| *index != own);
         for (_, other) in others {
-            for (slots, overruns) in slots.iter_mut().zip(&other.overruns) {
-                for &(cycle, due_ns, end_ns) in overruns {
-                    if let Some(slot) = slots.get_mut(cycle) {
-                        *slot = CycleSlot {
-                            due_ns,
-                            end_ns: end_ns.max(due_ns),
-                        };
-                    }
-                }
-            }
             let theirs = other.disturbances.iter();
             disturbances.extend(theirs.map(|&(from_ns, to_ns, is_host)| Disturbance {
                 from_ns,
@@ -110,6 +92,7 @@ impl Seen {
                 } else {
                     Cause::Generator
                 },
+                variant: None,
             }));
         }
     }

@@ -58,6 +58,7 @@ impl HostWatch {
                 from_ns: since(*from),
                 to_ns: since(*to),
                 cause: Cause::Host,
+                variant: None,
             })
         })
     }

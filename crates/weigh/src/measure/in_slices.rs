@@ -1,17 +1,21 @@
 //! A round of a closed loop side by side: all systems are up, and the load moves from candidate to
 //! candidate in slices of time.
 //!
-//! What counts of a candidate's slices is put end to end, as if it had had the load without a break:
-//! its length is the sum of theirs, and one window of it is one slice. So whatever is said of a closed
-//! loop holds for it too, and the idle gaps are in no figure. What systems use is read around the
-//! whole load; it is held against *all* requests, those that do not count included.
+//! What counts of a candidate's slices is put end to end, as if it had had the load without a break,
+//! and one window of it is one slice. So whatever is said of a closed loop holds for it too, and the
+//! idle gaps are in no figure. What systems use is read around the whole load; it is held against *all*
+//! requests, those that do not count included.
+//!
+//! The rate comes from the times of requests and not from a count of them. A request that lies in a
+//! counted part by a third counts as a third ([`stats::slices::completed`]). A count would move in steps
+//! of a whole wave of answers, as slow servers answer all connections together.
 
 use std::time::{Duration, Instant};
 
 use load::{Job, Measurement, Slice, Window};
 use model::{Load, Pause, Stop};
 use report::recording::{LeftOut, SlicesRecord};
-use schedule::{PlannedSlice, SlicePlan};
+use schedule::{PlannedSlice, SliceLengths, SlicePlan};
 use stats::Histogram;
 use stats::cycles::Cause;
 use stats::slices::Lost;
@@ -43,24 +47,38 @@ impl Experiment<'_> {
             .iter()
             .map(|one| self.turn_of(round, one).job(&one.running))
             .collect();
-        let mut gap = GAP_MIN;
-        if !lab.warmup.is_zero() {
-            let plan = SlicePlan::new(
-                up.len(),
-                lab.warmup,
-                // One slice for each.
-                lab.warmup * 2,
-                GAP_MIN,
-                round.arrival_seed,
-            );
-            let warmups = in_slices(&jobs, &plan);
-            let label = format!("round {}, warming up", round.number + 1);
-            let (seen, ()) = self.session.discard_together(&warmups, &label, || ())?;
-            gap = self.longest_gap(gap_after(&seen, lab.slice))?;
-        }
         // Labs that end by a count are measured in turn.
         let total = lab.load.duration().expect("side by side ends by time");
-        let plan = SlicePlan::new(up.len(), total, lab.slice, gap, round.arrival_seed);
+        let mut lengths = SliceLengths {
+            total,
+            slice: lab.slice,
+            gap: GAP_MIN,
+            latency: Duration::ZERO,
+        };
+        if !lab.warmup.is_zero() {
+            let warmup = SliceLengths {
+                total: lab.warmup,
+                // One slice for each.
+                slice: lab.warmup * 2,
+                ..lengths
+            };
+            let plan = SlicePlan::new(up.len(), warmup, round.arrival_seed);
+            let mut warmups = in_slices(&jobs, &plan);
+            // All of it counts: a slow server may answer only the first requests within it.
+            let slices = warmups.iter_mut().flat_map(|job| &mut job.slices);
+            slices.for_each(|slice| slice.count_from = slice.from);
+            let label = format!("round {}, warming up", round.number + 1);
+            let (seen, ()) = self.session.discard_together(&warmups, &label, || ())?;
+            lengths = self.longest(SliceLengths {
+                gap: gap_after(&seen, lab.slice),
+                latency: longest_latency(&seen),
+                ..lengths
+            })?;
+        }
+        let plan = SlicePlan::new(up.len(), lengths, round.arrival_seed);
+        if round.number == 0 {
+            self.tell_longer_slices(&plan, lengths);
+        }
         jobs = in_slices(&jobs, &plan);
         for job in &mut jobs {
             job.keep_slots = Some(SLOTS_MAX);
@@ -68,13 +86,35 @@ impl Experiment<'_> {
         Ok((jobs, plan))
     }
 
-    /// The gap of all generators, so that all have one plan: the longest that one of them needs.
-    fn longest_gap(&self, own: Duration) -> Result<Duration, Invalid> {
+    /// The lengths of all generators, so that all have one plan: the longest that one of them needs.
+    fn longest(&self, own: SliceLengths) -> Result<SliceLengths, Invalid> {
         let Some(company) = &self.session.company else {
             return Ok(own);
         };
-        let all = company.exchange(&own)?;
-        Ok(all.into_iter().max().unwrap_or(own))
+        let all = company.exchange(&(own.gap, own.latency))?;
+        let (gaps, latencies): (Vec<Duration>, Vec<Duration>) = all.into_iter().unzip();
+        Ok(SliceLengths {
+            gap: gaps.into_iter().max().unwrap_or(own.gap),
+            latency: latencies.into_iter().max().unwrap_or(own.latency),
+            ..own
+        })
+    }
+
+    /// Tells that rounds take longer than asked for, because the answers need it.
+    fn tell_longer_slices(&self, plan: &SlicePlan, lengths: SliceLengths) {
+        let counted = plan.counted() * count(plan.cycles());
+        let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+        // Rounding loses a nanosecond a cycle.
+        if counted > lengths.total + Duration::from_micros(1) {
+            let line = format!(
+                "each variant has the load for {:.0} ms of a round instead of {:.0} ms: \
+                 a request takes {:.1} ms",
+                milliseconds(counted),
+                milliseconds(lengths.total),
+                milliseconds(lengths.latency)
+            );
+            self.session.progress.note(&line);
+        }
     }
 
     /// Which slices count: those that no generator leaves out.
@@ -149,6 +189,12 @@ fn gap_after(warmups: &[Measurement], slice: Duration) -> Duration {
     Duration::from_nanos(slowest).clamp(GAP_MIN, slice.max(GAP_MIN))
 }
 
+/// The mean latency of the slowest candidate; 0 without any answer.
+fn longest_latency(warmups: &[Measurement]) -> Duration {
+    let means = warmups.iter().filter_map(|seen| seen.latency.mean_ns());
+    Duration::from_secs_f64(means.fold(0.0, f64::max) / 1e9)
+}
+
 /// Which slices of a round count, and what becomes of a measurement.
 pub(super) struct InSlices<'a> {
     plan: &'a SlicePlan,
@@ -205,7 +251,7 @@ impl InSlices<'_> {
             cycles: causes.len() as u64,
             host: count(Cause::Host),
             generator: count(Cause::Generator),
-            overrun: 0,
+            ..LeftOut::default()
         })
     }
 
@@ -230,8 +276,9 @@ impl InSlices<'_> {
         // A variant with one wrong answer has no number; what it has is kept whole, as evidence.
         let is_right = measurement.outcomes.passed == measurement.outcomes.completed();
         let Some(causes) = self.causes.as_ref().filter(|_| is_right) else {
-            // Without the times of requests all slices count, and none can be told from the others.
-            measurement.elapsed = self.plan.counted() * count(slices.len());
+            // Without the times of requests all that was sent after the beginnings counts.
+            let lengths = slices.iter().map(|slice| slice.to - slice.count_from);
+            measurement.elapsed = lengths.sum();
             measurement.windows = Vec::new();
             return;
         };
@@ -241,7 +288,7 @@ impl InSlices<'_> {
             .filter(|(_, cause)| cause.is_none())
             .map(|(slice, _)| slice)
             .collect();
-        Folded::of(measurement, &counted).put_into(measurement, self.plan.counted(), &counted);
+        Folded::of(measurement, &counted).put_into(measurement, &counted);
     }
 }
 
@@ -309,6 +356,8 @@ struct Folded {
     latency: Histogram,
     service: Histogram,
     windows: Vec<Window>,
+    /// Completed requests, with the parts of those that the counted time cuts.
+    completed: f64,
 }
 
 impl Folded {
@@ -317,12 +366,20 @@ impl Folded {
             latency: Histogram::new(),
             service: Histogram::new(),
             windows: vec![Window::default(); counted.len()],
+            completed: 0.0,
         };
         let begins_ns: Vec<u64> = counted
             .iter()
             .map(|slice| nanoseconds(slice.count_from))
             .collect();
-        let ends_ns: Vec<u64> = counted.iter().map(|slice| nanoseconds(slice.to)).collect();
+        let ends_ns: Vec<u64> = counted
+            .iter()
+            .map(|slice| nanoseconds(slice.count_to))
+            .collect();
+        let passed = measurement.slots.iter().filter(|slot| slot.passed);
+        let spans: Vec<(u64, u64)> = passed.map(|slot| (slot.due_ns, slot.done_ns)).collect();
+        let parts: Vec<(u64, u64)> = begins_ns.iter().copied().zip(ends_ns.clone()).collect();
+        folded.completed = stats::slices::completed(&spans, &parts);
         for slot in &measurement.slots {
             let begun = begins_ns.partition_point(|begin_ns| *begin_ns <= slot.due_ns);
             let Some(index) = begun
@@ -345,7 +402,8 @@ impl Folded {
         folded
     }
 
-    fn put_into(self, measurement: &mut Measurement, width: Duration, counted: &[PlannedSlice]) {
+    fn put_into(self, measurement: &mut Measurement, counted: &[PlannedSlice]) {
+        let length: Duration = counted.iter().map(|it| it.count_to - it.count_from).sum();
         let passed: u64 = self.windows.iter().map(|window| window.completed).sum();
         let discarded_before = measurement.discarded.passed;
         // A request that failed stays where it is: no machine excuses it.
@@ -364,9 +422,15 @@ impl Folded {
         }
         measurement.latency = self.latency;
         measurement.service = self.service;
+        // The time that these requests take at the rate that was found.
+        let elapsed = match self.completed {
+            completed if completed > 0.0 && passed > 0 => length.mul_f64(passed as f64 / completed),
+            _ => length,
+        };
+        let width = elapsed / count(counted.len().max(1));
         measurement.windows = self.windows;
         measurement.window_width = width;
-        measurement.elapsed = width * count(counted.len());
+        measurement.elapsed = elapsed;
         measurement.sending = measurement.elapsed;
         let pauses = std::mem::take(&mut measurement.generator.pauses);
         measurement.generator.pauses = (0..)
@@ -374,7 +438,7 @@ impl Folded {
             .flat_map(|(index, slice)| {
                 let inside = pauses.iter().map(move |pause| Pause {
                     at: width * index + pause.at.saturating_sub(slice.count_from),
-                    length: common(slice.count_from, slice.to, pause),
+                    length: common(slice.count_from, slice.count_to, pause),
                 });
                 inside.filter(|pause| !pause.length.is_zero())
             })

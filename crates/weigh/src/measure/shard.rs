@@ -14,27 +14,23 @@ use model::InvalidKind;
 use report::Recording;
 use report::recording::{GeneratorRecord, RoundRecord};
 use serde::{Deserialize, Serialize};
-use stats::cycles::{Cause, CycleSlot, Disturbance};
+use stats::cycles::{Cause, Disturbance};
 
 use super::Experiment;
 use super::beside::Beside;
 use super::company::{Company, Seen};
+use super::counted_cycles::{disturbances, dues_of, has_every_slot};
 use super::design::Design;
 use super::groups::Group;
 use super::host_watch::HostWatch;
 use super::reused_systems::ReusedSystems;
 use super::round::Round;
-use super::side_by_side::{cycle_slots, disturbances, dues_of};
 use super::turn::Turn;
 use super::up::{Spoiled, Up};
 use crate::build_cache::BuildCache;
 use crate::exit::Failure;
 use crate::prove::{Proven, RequestCounts};
 use crate::systems::Invalid;
-
-/// Slots longer than their cycle that one generator tells of. With more of them hardly a cycle would
-/// count.
-const OVERRUNS_MAX: usize = 200_000;
 
 /// What the first generator tells of a variant's proof.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -308,15 +304,11 @@ impl Told {
 
     /// Puts what the others have seen beside what was seen here; none where one of them has not kept the
     /// times of its slots.
-    pub(super) fn complete(
-        &self,
-        slots: &mut [Vec<CycleSlot>],
-        disturbances: &mut Vec<Disturbance>,
-    ) -> Option<()> {
+    pub(super) fn complete(&self, disturbances: &mut Vec<Disturbance>) -> Option<()> {
         if !self.all.iter().all(|seen| seen.is_whole) {
             return None;
         }
-        Seen::complete(&self.all, self.own, slots, disturbances);
+        Seen::complete(&self.all, self.own, disturbances);
         Some(())
     }
 }
@@ -331,32 +323,17 @@ fn seen(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> Seen {
     let mut told = Seen {
         counts: counts.collect(),
         is_whole: false,
-        overruns: Vec::new(),
         disturbances: Vec::new(),
     };
     let (Some(dues_ns), Some(job)) = (dues_of(jobs), jobs.first()) else {
         return told;
     };
-    let slots = measurements
-        .iter()
-        .map(|seen| cycle_slots(seen, &dues_ns, job.shard));
-    let slots: Option<Vec<Vec<CycleSlot>>> = slots.collect();
-    let Some((slots, disturbed)) = slots.zip(disturbances(measurements, host)) else {
+    let mut each = measurements.iter();
+    told.is_whole = each.all(|seen| has_every_slot(seen, &dues_ns, job.shard));
+    let Some(disturbed) = disturbances(measurements, host).filter(|_| told.is_whole) else {
+        told.is_whole = false;
         return told;
     };
-    let overruns = |slots: &Vec<CycleSlot>| -> Vec<(usize, u64, u64)> {
-        let cycles = slots.iter().enumerate();
-        let long = cycles.filter(|(cycle, slot)| {
-            slot.end_ns - slot.due_ns > dues_ns[cycle + 1] - dues_ns[*cycle]
-        });
-        long.map(|(cycle, slot)| (cycle, slot.due_ns, slot.end_ns))
-            .collect()
-    };
-    told.overruns = slots.iter().map(overruns).collect();
-    told.is_whole = told.overruns.iter().map(Vec::len).sum::<usize>() <= OVERRUNS_MAX;
-    if !told.is_whole {
-        told.overruns.clear();
-    }
     told.disturbances = disturbed
         .iter()
         .map(|it| (it.from_ns, it.to_ns, it.cause == Cause::Host))

@@ -13,18 +13,18 @@
 use std::time::Instant;
 
 use load::{Address, Job, Live, LoadError, Measurement};
-use model::{InvalidKind, Load, Order, Shard};
+use model::{InvalidKind, Load, Order};
 use report::Hdr;
-use report::recording::{LeftOut, RequestRecord, RoundRecord, SystemUsage};
+use report::recording::{RoundRecord, SystemUsage};
 use schedule::{OpenPlan, SlicePlan};
-use stats::cycles::{Cause, CycleSlot, Disturbance, Validity};
+use stats::cycles::Validity;
 
 use super::Experiment;
 use super::beside::Beside;
 use super::cores_used::{Used, first_rate, planned};
+use super::counted_cycles::{WatchedLoad, leave_out};
 use super::design::Design;
 use super::groups::Group;
-use super::host_watch::HostWatch;
 use super::in_slices::InSlices;
 use super::in_turn::{ATTEMPTS, end_of, in_round};
 use super::network_watch::{NetworkWatch, segments_to_each};
@@ -35,7 +35,7 @@ use super::running::root_cause;
 use super::session::load_failed;
 use super::shard::{Attempt, Told};
 use super::turn::Turn;
-use super::up::{Spoiled, Up, nanoseconds};
+use super::up::{Spoiled, Up};
 use crate::published::Receiver;
 use crate::record;
 use crate::systems::{Invalid, UsageReading};
@@ -43,9 +43,6 @@ use crate::systems::{Invalid, UsageReading};
 /// Slots of a candidate whose times are kept for a round, 32 bytes each. A longer round is recorded
 /// without leaving any out.
 const SLOTS_MAX: u64 = 1 << 20;
-
-/// Requests of a rotation that are recorded apart. Of more, each is sent a few times in a round.
-const REQUESTS_MAX: usize = 64;
 
 /// The loads of a round, one for each candidate that is up.
 pub(super) struct Loads {
@@ -341,7 +338,8 @@ impl Experiment<'_> {
             };
             load::run_together(&jobs, live, self.session.stop.flag(), look)
         };
-        let ((sent, mut network), host) = HostWatch::during(|| {
+        let pids = self.pids_watched(up, loads);
+        let ((sent, mut network), watched) = WatchedLoad::during(&pids, || {
             NetworkWatch::during(&targets, || {
                 let progress = &self.session.progress;
                 progress.measuring(&label, receivers(&turns, &jobs), send)
@@ -352,9 +350,10 @@ impl Experiment<'_> {
         network.count(looks.segments);
         tracing::debug!(label, "the load has ended");
         let began = measurements.iter().find_map(|seen| seen.began);
-        let in_slices = self.counted_slices(loads.slices.as_ref(), &measurements, &host)?;
-        let told = self.tell_others(&jobs, &measurements, &host)?;
-        let counted = counted(&jobs, &measurements, &host, &told);
+        let in_slices = self.counted_slices(loads.slices.as_ref(), &measurements, &watched.host)?;
+        let told = self.tell_others(&jobs, &measurements, &watched.host)?;
+        let cores = self.host.before.cpus_allowed;
+        let counted = watched.counted(&jobs, &measurements, &told, cores);
         let ended = Ended {
             turns: &turns,
             up,
@@ -381,6 +380,16 @@ impl Experiment<'_> {
         Ok(together)
     }
 
+    /// The processes of each candidate whose processor time tells when they keep the cores from others.
+    /// None in a closed loop, where one candidate has the load at a time, nor in a search.
+    fn pids_watched(&self, up: &[Up], loads: &Loads) -> Vec<Vec<i32>> {
+        if loads.slices.is_some() || self.session.lab.capacity.is_some() {
+            return Vec::new();
+        }
+        let systems = up.iter().map(|one| &one.running.systems);
+        systems.map(|it| it.pids_watched(&self.rig)).collect()
+    }
+
     /// What the load of one candidate came to.
     fn end_of_one(
         &self,
@@ -388,6 +397,7 @@ impl Experiment<'_> {
         index: usize,
         (reading, look, mut measurement): (Reading<'_>, Look, Measurement),
     ) -> Result<(Measured, RoundRecord), Spoiled> {
+        let all_latency = measurement.latency.clone();
         let left_out = ended.counted.as_ref().map(|validity| {
             let which = (index, self.session.shard());
             leave_out(&mut measurement, validity, which)
@@ -402,6 +412,9 @@ impl Experiment<'_> {
         let name = ended.turns[index].candidate.name();
         let mut record = measured.record(&self.session, name, ended.up[index].seat);
         if let Some((left_out, requests)) = left_out {
+            if left_out.host + left_out.generator + left_out.neighbor > 0 {
+                record.all_latency_ns_hdr = Some(Hdr::of(&all_latency));
+            }
             record.left_out = Some(left_out);
             record.requests = requests;
         }
@@ -441,7 +454,7 @@ impl Experiment<'_> {
 }
 
 /// The plan that all candidates share; none of a closed loop.
-fn plan_of(job: &Job) -> Option<OpenPlan> {
+pub(super) fn plan_of(job: &Job) -> Option<OpenPlan> {
     match &job.load {
         Load::Open {
             phases,
@@ -469,131 +482,4 @@ fn receivers(turns: &[Turn<'_>], jobs: &[Job]) -> Vec<Receiver> {
         load: job.load.clone(),
     })
     .collect()
-}
-
-/// Which cycles of the round count; none where slots were not kept or the load was cut short.
-fn counted(
-    jobs: &[Job],
-    measurements: &[Measurement],
-    host: &HostWatch,
-    told: &Told,
-) -> Option<Validity> {
-    let dues_ns = dues_of(jobs)?;
-    let shard = jobs.first()?.shard;
-    let own = measurements
-        .iter()
-        .map(|one| cycle_slots(one, &dues_ns, shard));
-    let mut variants: Vec<Vec<CycleSlot>> = own.collect::<Option<_>>()?;
-    let mut disturbances = disturbances(measurements, host)?;
-    // What others have seen decides about the cycles of this one too.
-    told.complete(&mut variants, &mut disturbances)?;
-    Some(Validity::of(&variants, &dues_ns, &disturbances))
-}
-
-/// When each cycle of the plan begins, those of other shards included, and when the last one ends.
-pub(super) fn dues_of(jobs: &[Job]) -> Option<Vec<u64>> {
-    let plan = plan_of(jobs.first()?)?;
-    let mut dues_ns: Vec<u64> = plan.slots().map(|slot| nanoseconds(slot.due)).collect();
-    // The last cycle has no due time after it, so the plan's end is its end.
-    dues_ns.push(nanoseconds(plan.duration()));
-    Some(dues_ns)
-}
-
-/// The slots of a measurement by their cycles. Those of other shards are as if they had ended at once.
-pub(super) fn cycle_slots(
-    measurement: &Measurement,
-    dues_ns: &[u64],
-    shard: Shard,
-) -> Option<Vec<CycleSlot>> {
-    let cycles = dues_ns.len() - 1;
-    let own = (0..cycles)
-        .skip(shard.index() as usize)
-        .step_by(shard.of() as usize);
-    // With a slot missing, the positions of the others would not be their cycles.
-    if measurement.slots.len() != own.len() {
-        return None;
-    }
-    let idle = dues_ns[..cycles].iter().map(|due_ns| CycleSlot {
-        due_ns: *due_ns,
-        end_ns: *due_ns,
-    });
-    let mut slots: Vec<CycleSlot> = idle.collect();
-    for (cycle, slot) in own.zip(&measurement.slots) {
-        slots[cycle] = CycleSlot {
-            due_ns: slot.due_ns,
-            end_ns: slot.done_ns.max(slot.due_ns),
-        };
-    }
-    Some(slots)
-}
-
-/// When the host or the generator was in the way.
-pub(super) fn disturbances(
-    measurements: &[Measurement],
-    host: &HostWatch,
-) -> Option<Vec<Disturbance>> {
-    let pauses = measurements.iter().flat_map(|one| &one.generator.pauses);
-    let mut disturbances: Vec<Disturbance> = pauses
-        .map(|pause| Disturbance {
-            from_ns: nanoseconds(pause.at),
-            to_ns: nanoseconds(pause.at + pause.length),
-            cause: Cause::Generator,
-        })
-        .collect();
-    disturbances.extend(host.stolen_since(measurements.first()?.began?));
-    Some(disturbances)
-}
-
-/// Counts again without the cycles that say nothing about the variants: what was left out, and each
-/// request of a rotation for itself.
-fn leave_out(
-    measurement: &mut Measurement,
-    validity: &Validity,
-    (variant, shard): (usize, Shard),
-) -> (LeftOut, Vec<RequestRecord>) {
-    let mut latency = stats::Histogram::new();
-    let mut service = stats::Histogram::new();
-    let mut requests = requests_of(measurement);
-    let cycles = (shard.index() as usize..).step_by(shard.of() as usize);
-    let answered = cycles.clone().zip(&measurement.slots);
-    // A wrong answer has a latency too, and its variant has no number anyway.
-    for (_, slot) in
-        answered.filter(|(cycle, slot)| slot.passed && validity.counts(variant, *cycle))
-    {
-        latency.record_ns(slot.done_ns - slot.due_ns);
-        if let Some((_, own)) = requests.get_mut(usize::from(slot.request)) {
-            own.record_ns(slot.done_ns - slot.due_ns);
-        }
-        service.record_ns(slot.done_ns - slot.sent_ns);
-    }
-    measurement.latency = latency;
-    measurement.service = service;
-    let own = cycles.take(measurement.slots.len());
-    let left_out = validity.left_out_of(variant, own);
-    let left_out = LeftOut {
-        cycles: measurement.slots.len() as u64,
-        host: left_out.host,
-        generator: left_out.generator,
-        overrun: left_out.overrun,
-    };
-    let requests = requests.iter().map(|(planned, latency)| RequestRecord {
-        planned: *planned,
-        latency_ns_hdr: Hdr::of(latency),
-    });
-    (left_out, requests.collect())
-}
-
-/// How often each request of a rotation is in the plan, and room for its latencies; nothing where
-/// there is one request, or more than [`REQUESTS_MAX`].
-fn requests_of(measurement: &Measurement) -> Vec<(u64, stats::Histogram)> {
-    let numbers = measurement.slots.iter().map(|slot| slot.request);
-    let count = usize::from(numbers.clone().max().unwrap_or(0)) + 1;
-    if !(2..=REQUESTS_MAX).contains(&count) {
-        return Vec::new();
-    }
-    let mut requests = vec![(0, stats::Histogram::new()); count];
-    for number in numbers {
-        requests[usize::from(number)].0 += 1;
-    }
-    requests
 }

@@ -97,6 +97,20 @@ impl Process {
         }
     }
 
+    /// The processes whose processor time is read, also of a system that runs already and is attached.
+    pub(super) fn pids_watched(&self, rig: &Rig) -> Vec<i32> {
+        match self {
+            Process::Elsewhere {
+                watched: Watched::Machine(attached),
+                ..
+            } => attached.pids(),
+            Process::Elsewhere { .. }
+            | Process::Ours(_)
+            | Process::Container(_)
+            | Process::Service(_) => self.pids(rig),
+        }
+    }
+
     /// The limits in force for it; none of a system that runs already.
     pub(super) fn enforced(&self) -> Option<&Enforced> {
         match self {

@@ -62,7 +62,11 @@ fn closed_loop(connections: u32, planned: Option<Duration>, round: &RoundRecord)
     let after_plan_s = planned.map_or(f64::INFINITY, |planned| {
         elapsed_s - float(micros(planned)) / 1e6
     });
-    let draining_s = longest_s.min(after_plan_s).clamp(0.0, elapsed_s);
+    let draining_s = match round.slices {
+        // What counts of a slice ends while requests are still sent.
+        Some(_) => 0.0,
+        None => longest_s.min(after_plan_s).clamp(0.0, elapsed_s),
+    };
     let connect = round.connect_ns_hdr.histogram();
     // The first connections were opened before the first send.
     let reopened = connect.len().saturating_sub(u64::from(connections));

@@ -9,7 +9,18 @@ const MS: Duration = Duration::from_millis(1);
 
 /// Two variants, four cycles of slices of 130 ms of which 100 ms count.
 fn plan() -> SlicePlan {
-    SlicePlan::new(2, 400 * MS, 130 * MS, 10 * MS, 7)
+    plan_for(Duration::ZERO)
+}
+
+/// The same for answers that take so long.
+fn plan_for(latency: Duration) -> SlicePlan {
+    let lengths = SliceLengths {
+        total: 400 * MS,
+        slice: 130 * MS,
+        gap: 10 * MS,
+        latency,
+    };
+    SlicePlan::new(2, lengths, 7)
 }
 
 /// What a server comes to that answers at once, again and again, each time after `latency`.
@@ -96,7 +107,7 @@ fn the_rate_is_that_of_a_load_without_a_break_and_a_planted_difference_is_in_it(
         rate_per_s(&fast)
     );
     assert!(
-        (rate_per_s(&slow) - 800.0).abs() < 10.0,
+        (rate_per_s(&slow) - 800.0).abs() < 0.1,
         "{}",
         rate_per_s(&slow)
     );
@@ -108,6 +119,28 @@ fn the_rate_is_that_of_a_load_without_a_break_and_a_planted_difference_is_in_it(
         (400, 400, 400)
     );
     assert_eq!(fast.discarded.passed, 120, "30 ms of each slice");
+}
+
+#[test]
+fn slow_answers_have_their_own_rate_and_not_one_of_whole_steps() {
+    for (latency, expected_per_s) in [(45 * MS, 1_000.0 / 45.0), (50 * MS, 20.0)] {
+        let plan = plan_for(50 * MS);
+        let mut measurement = measurement(&plan, 1, latency);
+        let in_slices = InSlices {
+            plan: &plan,
+            causes: Some(vec![None; plan.cycles()]),
+            took: plan.length(),
+        };
+        in_slices.fold(&mut measurement, 1);
+        let found = rate_per_s(&measurement);
+        assert!((found / expected_per_s - 1.0).abs() < 1e-4, "{found}");
+        let whole = measurement.elapsed.as_nanos() / measurement.window_width.as_nanos();
+        assert_eq!(
+            whole,
+            measurement.windows.len() as u128,
+            "no window is lost"
+        );
+    }
 }
 
 #[test]

@@ -1,0 +1,152 @@
+//! Which cycles of a round side by side count, and what becomes of a measurement without the others.
+
+use load::{Job, Measurement};
+use model::Shard;
+use report::Hdr;
+use report::recording::{LeftOut, RequestRecord};
+use stats::cycles::{Cause, Disturbance, Validity};
+
+use super::host_watch::HostWatch;
+use super::neighbor_watch::NeighborWatch;
+use super::shard::Told;
+use super::side_by_side::plan_of;
+use super::up::nanoseconds;
+
+/// Requests of a rotation that are recorded apart. Of more, each is sent a few times in a round.
+const REQUESTS_MAX: usize = 64;
+
+/// Kernel counters of a load, read while it lasted.
+pub(super) struct WatchedLoad {
+    /// When the host gave cores to other guests.
+    pub(super) host: HostWatch,
+    neighbors: NeighborWatch,
+}
+
+impl WatchedLoad {
+    /// Reads them while `work` is done. `pids` holds the processes of each candidate.
+    pub(super) fn during<T>(pids: &[Vec<i32>], work: impl FnOnce() -> T) -> (T, WatchedLoad) {
+        let ((result, host), neighbors) = NeighborWatch::during(pids, || HostWatch::during(work));
+        (result, WatchedLoad { host, neighbors })
+    }
+
+    /// Which cycles of the round count, on so many cores; none where slots were not kept or the load was
+    /// cut short.
+    pub(super) fn counted(
+        &self,
+        jobs: &[Job],
+        measurements: &[Measurement],
+        told: &Told,
+        cores: usize,
+    ) -> Option<Validity> {
+        let dues_ns = dues_of(jobs)?;
+        let shard = jobs.first()?.shard;
+        let mut each = measurements.iter();
+        if !each.all(|one| has_every_slot(one, &dues_ns, shard)) {
+            return None;
+        }
+        let mut disturbances = disturbances(measurements, &self.host)?;
+        let began = measurements.first()?.began?;
+        disturbances.extend(self.neighbors.disturbances_since(began, cores));
+        // What others have seen decides about the cycles of this one too.
+        told.complete(&mut disturbances)?;
+        let medians_ns: Vec<u64> = measurements.iter().map(median_ns).collect();
+        Some(Validity::of(&medians_ns, &dues_ns, &disturbances))
+    }
+}
+
+/// The median latency of a measurement, 0 without an answer.
+fn median_ns(measurement: &Measurement) -> u64 {
+    measurement.latency.quantile_ns(0.5).unwrap_or(0)
+}
+
+/// When each cycle of the plan begins, those of other shards included, and when the last one ends.
+pub(super) fn dues_of(jobs: &[Job]) -> Option<Vec<u64>> {
+    let plan = plan_of(jobs.first()?)?;
+    let mut dues_ns: Vec<u64> = plan.slots().map(|slot| nanoseconds(slot.due)).collect();
+    // The last cycle has no due time after it, so the plan's end is its end.
+    dues_ns.push(nanoseconds(plan.duration()));
+    Some(dues_ns)
+}
+
+/// True if the times of every slot that the shard sends were kept. With a slot missing, the positions of
+/// the others would not be their cycles.
+pub(super) fn has_every_slot(measurement: &Measurement, dues_ns: &[u64], shard: Shard) -> bool {
+    let cycles = dues_ns.len() - 1;
+    let own = (0..cycles)
+        .skip(shard.index() as usize)
+        .step_by(shard.of() as usize);
+    measurement.slots.len() == own.len()
+}
+
+/// When the host or the generator was in the way.
+pub(super) fn disturbances(
+    measurements: &[Measurement],
+    host: &HostWatch,
+) -> Option<Vec<Disturbance>> {
+    let pauses = measurements.iter().flat_map(|one| &one.generator.pauses);
+    let mut disturbances: Vec<Disturbance> = pauses
+        .map(|pause| Disturbance {
+            from_ns: nanoseconds(pause.at),
+            to_ns: nanoseconds(pause.at + pause.length),
+            cause: Cause::Generator,
+            variant: None,
+        })
+        .collect();
+    disturbances.extend(host.stolen_since(measurements.first()?.began?));
+    Some(disturbances)
+}
+
+/// Counts again without the cycles that say nothing about the variants: what was left out, and each
+/// request of a rotation for itself.
+pub(super) fn leave_out(
+    measurement: &mut Measurement,
+    validity: &Validity,
+    (variant, shard): (usize, Shard),
+) -> (LeftOut, Vec<RequestRecord>) {
+    let mut latency = stats::Histogram::new();
+    let mut service = stats::Histogram::new();
+    let mut requests = requests_of(measurement);
+    let cycles = (shard.index() as usize..).step_by(shard.of() as usize);
+    let answered = cycles.clone().zip(&measurement.slots);
+    // A wrong answer has a latency too, and its variant has no number anyway.
+    for (_, slot) in
+        answered.filter(|(cycle, slot)| slot.passed && validity.counts(variant, *cycle))
+    {
+        latency.record_ns(slot.done_ns - slot.due_ns);
+        if let Some((_, own)) = requests.get_mut(usize::from(slot.request)) {
+            own.record_ns(slot.done_ns - slot.due_ns);
+        }
+        service.record_ns(slot.done_ns - slot.sent_ns);
+    }
+    measurement.latency = latency;
+    measurement.service = service;
+    let own = cycles.take(measurement.slots.len());
+    let left_out = validity.left_out_of(variant, own);
+    let left_out = LeftOut {
+        cycles: measurement.slots.len() as u64,
+        host: left_out.host,
+        generator: left_out.generator,
+        neighbor: left_out.neighbor,
+        overrun: None,
+    };
+    let requests = requests.iter().map(|(planned, latency)| RequestRecord {
+        planned: *planned,
+        latency_ns_hdr: Hdr::of(latency),
+    });
+    (left_out, requests.collect())
+}
+
+/// How often each request of a rotation is in the plan, and room for its latencies; nothing where
+/// there is one request, or more than [`REQUESTS_MAX`].
+fn requests_of(measurement: &Measurement) -> Vec<(u64, stats::Histogram)> {
+    let numbers = measurement.slots.iter().map(|slot| slot.request);
+    let count = usize::from(numbers.clone().max().unwrap_or(0)) + 1;
+    if !(2..=REQUESTS_MAX).contains(&count) {
+        return Vec::new();
+    }
+    let mut requests = vec![(0, stats::Histogram::new()); count];
+    for number in numbers {
+        requests[usize::from(number)].0 += 1;
+    }
+    requests
+}

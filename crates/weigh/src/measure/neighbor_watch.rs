@@ -1,0 +1,113 @@
+//! When the systems of one candidate kept the cores from those of another: the processor time of each,
+//! read often while the load lasts ([`stats::occupied`]).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rig::processor_time;
+use stats::cycles::Disturbance;
+use stats::occupied::{Reading, occupied};
+
+use crate::environment::instant;
+
+/// Between two readings. One reading of a process takes about a microsecond.
+const EVERY: Duration = Duration::from_millis(10);
+
+/// The readings of one load.
+pub(super) struct NeighborWatch {
+    /// In order of time, with the total of each candidate.
+    readings: Vec<(Instant, Vec<Duration>)>,
+}
+
+impl NeighborWatch {
+    /// Reads the processor time of each candidate's processes while `work` is done. Processes that start
+    /// later are not seen. Nothing is read of a single candidate.
+    pub(super) fn during<T>(candidates: &[Vec<i32>], work: impl FnOnce() -> T) -> (T, Self) {
+        if candidates.len() < 2 {
+            let readings = Vec::new();
+            return (work(), NeighborWatch { readings });
+        }
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let watcher = scope.spawn(|| {
+                let mut readings: Vec<(Instant, Vec<Duration>)> = Vec::new();
+                loop {
+                    // Asked before the reading, so that one comes after the end of the work.
+                    let is_last = done.load(Ordering::Relaxed);
+                    let before = readings.last().map(|(_, used)| used.as_slice());
+                    readings.push((instant(), used(candidates, before)));
+                    if is_last {
+                        return readings;
+                    }
+                    thread::park_timeout(EVERY);
+                }
+            });
+            let result = work();
+            done.store(true, Ordering::Relaxed);
+            // Otherwise every load would last up to one wait longer.
+            watcher.thread().unpark();
+            let readings = watcher.join().expect("reading a clock does not panic");
+            (result, NeighborWatch { readings })
+        })
+    }
+
+    /// The stretches in which a candidate was disturbed by others, from the begin of the load on, on so
+    /// many cores.
+    pub(super) fn disturbances_since(&self, began: Instant, cores: usize) -> Vec<Disturbance> {
+        let nanoseconds =
+            |time: Duration| u64::try_from(time.as_nanos()).expect("no load lasts for centuries");
+        // The reading before the begin as well: its stretch reaches into the load.
+        let first = self.readings.partition_point(|(at, _)| *at <= began);
+        let since = self.readings[first.saturating_sub(1)..].iter();
+        let readings: Vec<Reading> = since
+            .map(|(at, used)| Reading {
+                at_ns: nanoseconds(at.saturating_duration_since(began)),
+                used_ns: used.iter().copied().map(nanoseconds).collect(),
+            })
+            .collect();
+        occupied(&readings, cores)
+    }
+}
+
+/// The total of each candidate. A process that has ended takes its time with it, so a total never falls
+/// below that of the reading before.
+fn used(candidates: &[Vec<i32>], before: Option<&[Duration]>) -> Vec<Duration> {
+    let total = |(index, pids): (usize, &Vec<i32>)| {
+        let known = pids.iter().filter_map(|pid| processor_time(*pid));
+        let before = before.map_or(Duration::ZERO, |before| before[index]);
+        known.sum::<Duration>().max(before)
+    };
+    candidates.iter().enumerate().map(total).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_spins_disturbs_the_candidate_beside_it() {
+        let own = i32::try_from(std::process::id()).expect("the kernel's numbers fit");
+        let began = instant();
+        let spin = || {
+            // Processor time and not time, so that a busy machine changes nothing.
+            let begin = processor_time(own).expect("its clock");
+            while processor_time(own).expect("its clock") < begin + Duration::from_millis(100) {}
+        };
+        let ((), watch) = NeighborWatch::during(&[vec![own], Vec::new()], spin);
+        assert!(watch.readings.len() > 2);
+        let total = |index: usize| watch.readings[index].1[0];
+        let spun = total(watch.readings.len() - 1) - total(0);
+        assert!(spun >= Duration::from_millis(90), "{spun:?}");
+        let found = watch.disturbances_since(began, 2);
+        assert!(found.iter().all(|it| it.variant == Some(1)), "{found:?}");
+    }
+
+    #[test]
+    fn nothing_is_read_of_a_single_candidate() {
+        let own = i32::try_from(std::process::id()).expect("the kernel's numbers fit");
+        let (result, watch) = NeighborWatch::during(&[vec![own]], || 7);
+        assert_eq!((result, watch.readings.len()), (7, 0));
+        assert_eq!(watch.disturbances_since(instant(), 2), []);
+    }
+}
