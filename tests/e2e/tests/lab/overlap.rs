@@ -7,14 +7,14 @@ use e2e::{Run, Server, weigh, weigh_command};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Runs of one comparison, so that a test ends within 40 s.
-const RUNS: usize = 3;
+/// Runs of one comparison, so that a test ends within 40 s on cores that others leave alone.
+const RUNS: usize = 2;
 
-/// How far outside of its interval the truth may lie, as a share of the baseline. A delay is an answer later
-/// than it was told to be when its server wakes late, by some tens of microseconds.
+/// How far outside of its interval the truth may lie, as a share of the baseline. An answer is
+/// some tens of microseconds late if its server wakes late.
 const TOLERANCE: f64 = 0.01;
 
-/// Two null servers, of which each answers after its own delay.
+/// Two null servers, each with a delay of its own.
 struct Pair {
     a: Server,
     b: Server,
@@ -22,13 +22,12 @@ struct Pair {
     delays_us: [f64; 2],
 }
 
-/// What is known about a difference, in the unit of the headline.
+/// The true difference in the unit of the headline.
 struct Truth {
     headline: &'static str,
     difference: f64,
     tolerance: f64,
-    /// Largest figure that each variant can have, because its answers take at least the delay; smallest for a
-    /// latency.
+    /// Bounds of the two figures, because answers take at least the delay: a latency is no smaller, a rate no larger.
     bounds: [f64; 2],
 }
 
@@ -85,11 +84,14 @@ impl Pair {
         }
     }
 
-    /// The mistake of an answer, or none if it holds the truth.
+    /// Returns the mistake of an answer, if it has one.
     fn mistake(summary: &Value, truth: &Truth) -> Option<String> {
         let [baseline, variant] = [0, 1].map(|index| &summary["variants"][index]);
         let metrics = [baseline, variant].map(|row| &row["metrics"][truth.headline]);
-        let said = |why: &dyn Display| Some(format!("{why}: {}", variant["in_words"]));
+        let said = |why: &dyn Display| {
+            let verdict = &variant["verdict_text"];
+            Some(format!("{why}: {verdict}, {}", variant["in_words"]))
+        };
         if summary["headline"] != truth.headline {
             return said(&format!("the headline is {}", summary["headline"]));
         }
