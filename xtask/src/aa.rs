@@ -74,6 +74,10 @@ pub(crate) struct Args {
     /// Keep the recordings in this folder.
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
+    /// Only these rows of `--piece latency` and `--piece neighbors`: words of their names, such as
+    /// 'open 12ms', 'closed c=64 jitter' or 'at once'.
+    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
+    only: Vec<String>,
     #[command(flatten)]
     latency: latency::Options,
     /// Write the results into METHODOLOGY.md.
@@ -190,6 +194,7 @@ fn of_latency(args: &Args) -> anyhow::Result<String> {
         repeat: args.repeat.unwrap_or(30),
         rounds: args.rounds,
         is_busy: args.busy,
+        only: &args.only,
         options: &args.latency,
     })
 }
@@ -207,10 +212,20 @@ fn section(bench: &Bench, piece: Piece, args: &Args) -> anyhow::Result<String> {
         Piece::Nine => gateways::section(bench, 9, repeat(20)),
         Piece::PlantedDelay => planted::delay(bench, &args.amount, repeat(30)),
         Piece::PlantedBurn => planted::burn(bench, &args.amount, repeat(30)),
-        Piece::Neighbors => neighbors::section(bench, repeat(5)),
+        Piece::Neighbors if args.write && !args.only.is_empty() => {
+            bail!("a part of the neighbors is no table; leave out `--write` or `--only`")
+        }
+        Piece::Neighbors => neighbors::section(bench, &args.only, repeat(5)),
         Piece::Orders => orders::section(bench, &args.lab, &args.variants),
         Piece::Latency => of_latency(args),
     }
+}
+
+/// True if one of the filters has only words of that name. Without a filter every row is wanted.
+fn is_wanted(name: &str, filters: &[String]) -> bool {
+    let words: Vec<&str> = name.split(' ').collect();
+    let is_named = |filter: &String| filter.split_whitespace().all(|word| words.contains(&word));
+    filters.is_empty() || filters.iter().any(is_named)
 }
 
 /// Where the results stand.

@@ -2,7 +2,7 @@
 //! claimed to differ.
 //!
 //! Two null servers are compared by `weigh ab`, as a user does it. All rows take hours, so that each run is kept
-//! in a file, and a later session goes on where the file ends.
+//! in a file, and a later session continues at the end of the file.
 
 mod found;
 mod rows;
@@ -25,13 +25,9 @@ use crate::hex::hex;
 use found::{Found, Said, Store};
 use rows::Row;
 
-/// Where the runs of `--piece latency` are.
+/// Results of `--piece latency`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
-    /// Measure only these rows of `--piece latency`: words of their names, such as 'open 12ms' or
-    /// 'closed c=64 jitter'. The table has all rows of the file.
-    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
-    only: Vec<String>,
     /// The file that keeps the runs of `--piece latency`, a line of JSON each.
     #[arg(long, value_name = "FILE", default_value = "target/aa-latency.jsonl")]
     results: PathBuf,
@@ -40,17 +36,19 @@ pub(super) struct Options {
     any_build: bool,
 }
 
-/// What is measured, and how often.
+/// A measurement of some rows.
 pub(super) struct Plan<'a> {
     pub(super) weigh: &'a Path,
     /// Runs with a planted difference, and runs without, of each row.
     pub(super) repeat: u64,
     pub(super) rounds: u32,
     pub(super) is_busy: bool,
+    /// Words of the names of rows; empty for all rows.
+    pub(super) only: &'a [String],
     pub(super) options: &'a Options,
 }
 
-/// Rows that lack runs because of the machine are given up after so many times the runs that were asked for.
+/// Limit of the tries of a row, as a multiple of its runs: the machine may spoil the others.
 const TRIES: u64 = 2;
 
 /// Digits of the digest that name a build.
@@ -60,9 +58,7 @@ const BUILD_DIGITS: usize = 12;
 const WITH_ANSWER: [i32; 2] = [0, 7];
 
 pub(super) fn section(plan: &Plan<'_>) -> anyhow::Result<String> {
-    let filters = &plan.options.only;
-    let is_wanted =
-        |row: &Row| filters.is_empty() || filters.iter().any(|filter| row.is_named(filter));
+    let is_wanted = |row: &Row| super::is_wanted(&row.to_string(), plan.only);
     let wanted: Vec<Row> = Row::all().into_iter().filter(is_wanted).collect();
     if wanted.is_empty() {
         let names: Vec<String> = Row::all().iter().map(Row::to_string).collect();
@@ -136,9 +132,9 @@ impl Session<'_> {
             }
         }
         bench::say(&format!(
-            "{missing} runs are missing in {} rows: some {:.1} hours",
+            "{missing} runs are missing in {} rows: some {:.0} minutes",
             wanted.len(),
-            seconds / 3_600.0
+            seconds / 60.0
         ));
     }
 
@@ -276,7 +272,7 @@ fn line(row: Row, planted: &[&Found], equal: &[&Found]) -> String {
         "| {row} | {} | {inside} of {} | {claimed} of {} | {} | {result} |",
         shown(truth),
         evidence(planted),
-        evidence(equal),
+        equal.iter().filter(|run| run.said.has_verdict()).count(),
         causes(all),
     )
 }
@@ -298,13 +294,13 @@ fn causes<'a>(runs: impl Iterator<Item = &'a Found>) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// What all rows come to.
+/// The sum of all rows.
 #[derive(Default)]
 struct Total {
     rows: usize,
     equal: usize,
     claimed: usize,
-    /// Share of planted runs whose interval has the truth, in the worst row.
+    /// Share of planted runs with the truth in their interval, in the worst row.
     least: Option<f64>,
 }
 
@@ -358,7 +354,7 @@ fn said_in_words(row: Row, said: &Said) -> String {
     }
 }
 
-/// A null server; it ends when this is dropped.
+/// A null server. It ends with this value.
 struct NullServer {
     child: Child,
     url: String,
@@ -440,7 +436,7 @@ mod tests {
         let [planted, equal] = [&planted[..], &equal[..]].map(|it| it.iter().collect::<Vec<_>>());
         let row = Row::all()
             .into_iter()
-            .find(|row| row.is_named("open 12ms 100/s even"))
+            .find(|row| row.to_string() == "open 12ms 100/s even")
             .unwrap();
         assert_eq!(
             line(row, &planted, &equal),

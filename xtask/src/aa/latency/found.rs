@@ -1,5 +1,4 @@
-//! What runs found, kept in a file with a line of JSON for each, so that rows can be measured in several
-//! sessions.
+//! Runs, kept in a file with a line of JSON for each, so that rows can be measured in several sessions.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 /// evidence about `weigh`.
 const OF_THE_MACHINE: [&str; 3] = ["generator-pauses", "generator-starved", "steal"];
 
-/// What a run said.
+/// The answer of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Said {
     /// It compared the two.
@@ -21,7 +20,7 @@ pub(super) enum Said {
         difference: f64,
         low: f64,
         high: f64,
-        /// The truth beside this run's baseline.
+        /// The truth, with this run's baseline.
         truth: f64,
     },
     /// A verdict was withheld, for these causes.
@@ -43,7 +42,7 @@ pub(super) struct Found {
 }
 
 impl Said {
-    /// Reads the summary of a run. `truth` gives the true difference beside the figure of a baseline.
+    /// Reads the summary of a run. `truth` gives the true difference for the figure of a baseline.
     pub(super) fn of(
         summary: &Value,
         headline: &str,
@@ -91,7 +90,7 @@ impl Said {
     }
 }
 
-/// Names of the checks that failed, or the state itself if none did.
+/// Names of the failed checks, or the state itself without one.
 fn causes(base: &Value, own: &Value, state: &str) -> Vec<String> {
     let checks = [base, own].map(|row| row["checks"].as_array().into_iter().flatten());
     let failed = checks
