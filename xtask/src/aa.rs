@@ -11,6 +11,7 @@ mod figures;
 mod gateways;
 mod in_turn;
 mod labs;
+mod latency;
 mod neighbors;
 mod orders;
 mod planted;
@@ -33,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_delimiter = ',', required = true)]
     piece: Vec<Piece>,
     /// Runs of each lab, instead of the piece's own number.
-    #[arg(long)]
+    #[arg(long, visible_alias = "runs")]
     repeat: Option<u64>,
     /// Length of the load of a round side by side, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
@@ -73,6 +74,12 @@ pub(crate) struct Args {
     /// Keep the recordings in this folder.
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
+    /// Only these rows of `--piece latency` and `--piece neighbors`: words of their names, such as
+    /// 'open 12ms', 'closed c=64 jitter' or 'at once'.
+    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
+    only: Vec<String>,
+    #[command(flatten)]
+    latency: latency::Options,
     /// Write the results into METHODOLOGY.md.
     #[arg(long)]
     write: bool,
@@ -105,6 +112,9 @@ enum Piece {
     Neighbors,
     /// Labs in both orders: do their intervals overlap?
     Orders,
+    /// Side by side: services of 0.1 to 400 ms and others that are 2 % later, by `weigh ab`. Hours in all, and
+    /// resumable: see `--only` and `--results`.
+    Latency,
 }
 
 impl Piece {
@@ -120,6 +130,16 @@ impl Piece {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let (latency, others): (Vec<Piece>, Vec<Piece>) = args
+        .piece
+        .iter()
+        .partition(|piece| **piece == Piece::Latency);
+    if !latency.is_empty() {
+        finish(Piece::Latency, &of_latency(args)?, args)?;
+    }
+    if others.is_empty() {
+        return Ok(());
+    }
     let programs = match &args.programs {
         Some(folder) => Programs::of(folder)?,
         None => Programs::built()?,
@@ -143,15 +163,40 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     };
     // Ends with this function, and in any case with this process.
     let _burners = args.busy.then(Burners::start).transpose()?;
-    for piece in &args.piece {
+    for piece in others {
         bench.rate.set(args.rate.unwrap_or(piece.rate()));
-        let section = section(&bench, *piece, args)? + &bench.withheld();
-        bench::say(&section);
-        if args.write {
-            write(&command(*piece, args.busy), &section)?;
-        }
+        let section = section(&bench, piece, args)? + &bench.withheld();
+        finish(piece, &section, args)?;
     }
     Ok(())
+}
+
+/// Shows a section, and writes it where that is asked for.
+fn finish(piece: Piece, section: &str, args: &Args) -> anyhow::Result<()> {
+    bench::say(section);
+    if args.write {
+        write(&command(piece, args.busy), section)?;
+    }
+    Ok(())
+}
+
+/// The section of services of any latency, which needs no program but `weigh`.
+fn of_latency(args: &Args) -> anyhow::Result<String> {
+    let folder = match &args.programs {
+        Some(folder) => folder.clone(),
+        None => bench::programs("release", &["weigh"])?,
+    };
+    let weigh = fs::canonicalize(folder.join("weigh"))
+        .with_context(|| format!("`{}` has no `weigh`", folder.display()))?;
+    let _burners = args.busy.then(Burners::start).transpose()?;
+    latency::section(&latency::Plan {
+        weigh: &weigh,
+        repeat: args.repeat.unwrap_or(30),
+        rounds: args.rounds,
+        is_busy: args.busy,
+        only: &args.only,
+        options: &args.latency,
+    })
 }
 
 fn section(bench: &Bench, piece: Piece, args: &Args) -> anyhow::Result<String> {
@@ -167,9 +212,20 @@ fn section(bench: &Bench, piece: Piece, args: &Args) -> anyhow::Result<String> {
         Piece::Nine => gateways::section(bench, 9, repeat(20)),
         Piece::PlantedDelay => planted::delay(bench, &args.amount, repeat(30)),
         Piece::PlantedBurn => planted::burn(bench, &args.amount, repeat(30)),
-        Piece::Neighbors => neighbors::section(bench, repeat(5)),
+        Piece::Neighbors if args.write && !args.only.is_empty() => {
+            bail!("a part of the neighbors is no table; leave out `--write` or `--only`")
+        }
+        Piece::Neighbors => neighbors::section(bench, &args.only, repeat(5)),
         Piece::Orders => orders::section(bench, &args.lab, &args.variants),
+        Piece::Latency => of_latency(args),
     }
+}
+
+/// True if one of the filters has only words of that name. Without a filter every row is wanted.
+fn is_wanted(name: &str, filters: &[String]) -> bool {
+    let words: Vec<&str> = name.split(' ').collect();
+    let is_named = |filter: &String| filter.split_whitespace().all(|word| words.contains(&word));
+    filters.is_empty() || filters.iter().any(is_named)
 }
 
 /// Where the results stand.

@@ -15,11 +15,13 @@ use std::sync::atomic::AtomicBool;
 
 mod behavior;
 mod client;
+mod draw;
 mod pace;
 mod seen;
 mod server;
 
 pub use behavior::{Behavior, BehaviorError, Mix, Pace, Stall};
+pub use draw::{Jitter, Slow};
 pub use seen::Seen;
 
 /// Connections that may wait to be accepted.

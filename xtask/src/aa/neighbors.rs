@@ -1,9 +1,13 @@
 //! An equal pair beside a bad neighbor: does the pair stay equal, and is the neighbor itself charged?
+//!
+//! One pair answers at once. The other asks a service that waits for 25 ms, so that its requests overlap. Both
+//! need the same protection. A neighbor that only waits is in the way of neither.
 
 use std::fmt::Write as _;
 
 use super::figures::{Figure, Tally, median};
 use super::labs::Bench;
+use super::planted;
 use crate::bench;
 use crate::chores::root;
 
@@ -16,7 +20,7 @@ struct Neighbor {
     cpu_us: f64,
 }
 
-const NEIGHBORS: [Neighbor; 3] = [
+const NEIGHBORS: [Neighbor; 4] = [
     Neighbor {
         name: "burns a third of a core",
         flags: "--burn=3ms",
@@ -37,28 +41,48 @@ const NEIGHBORS: [Neighbor; 3] = [
         mean_us: 1_200.0,
         cpu_us: 1_200.0,
     },
+    // Several gaps long, and no core is busy meanwhile.
+    Neighbor {
+        name: "waits for 45 ms",
+        flags: "--delay=45ms",
+        mean_us: 45_000.0,
+        cpu_us: 0.0,
+    },
 ];
+
+/// The equal pair: its name, and how long its gateways wait for each answer, if they do.
+const PAIRS: [(&str, Option<&str>); 2] =
+    [("answers at once", None), ("waits for 25 ms", Some("25ms"))];
 
 /// Figures in which the pair is compared.
 const COMPARED: [Figure; 3] = [Figure::Typical, Figure::Mean, Figure::Cpu];
 
-pub(super) fn section(bench: &Bench, repeat: u64) -> anyhow::Result<String> {
+pub(super) fn section(bench: &Bench, only: &[String], repeat: u64) -> anyhow::Result<String> {
     let mut rows = String::new();
-    for neighbor in &NEIGHBORS {
-        rows += &row(bench, neighbor, repeat)?;
+    for pair in PAIRS {
+        let named =
+            |neighbor: &&Neighbor| super::is_wanted(&format!("{} {}", pair.0, neighbor.name), only);
+        for neighbor in NEIGHBORS.iter().filter(named) {
+            rows += &row(bench, pair, neighbor, repeat)?;
+        }
     }
     Ok(format!(
         "The same gateway twice and a null server that is a bad neighbor, {}, {repeat} runs each:\n\n\
-         | the neighbor | runs that claim a difference of the pair: typical, mean, processor time | \
+         | the pair | the neighbor | runs that claim a difference of the pair: typical, mean, processor time | \
          median interval of its typical latency | cycles in which the neighbor was in the pair's way | the \
          neighbor's own mean | its processor time | at least |\n\
-         |---|---|---|---|---|---|---|\n{rows}",
+         |---|---|---|---|---|---|---|---|\n{rows}",
         bench.setting(2)
     ))
 }
 
-fn row(bench: &Bench, neighbor: &Neighbor, repeat: u64) -> anyhow::Result<String> {
-    let lab = lab(bench, neighbor);
+fn row(
+    bench: &Bench,
+    (pair, wait): (&str, Option<&str>),
+    neighbor: &Neighbor,
+    repeat: u64,
+) -> anyhow::Result<String> {
+    let lab = lab(bench, wait, neighbor)?;
     let mut tallies = Tally::each(&COMPARED);
     let mut left_out = Vec::new();
     let (mut means, mut times) = (Vec::new(), Vec::new());
@@ -73,7 +97,7 @@ fn row(bench: &Bench, neighbor: &Neighbor, repeat: u64) -> anyhow::Result<String
         let name = neighbor.name;
         let claims: Vec<usize> = tallies.iter().map(Tally::claims).collect();
         bench::say(&format!(
-            "{name}, {seed}/{repeat}: claims so far {claims:?}"
+            "pair {pair}, {name}, {seed}/{repeat}: claims so far {claims:?}"
         ));
     }
     let [typical, mean, cpu] = &tallies[..] else {
@@ -82,7 +106,7 @@ fn row(bench: &Bench, neighbor: &Neighbor, repeat: u64) -> anyhow::Result<String
     let mut row = String::new();
     let _ = writeln!(
         row,
-        "| {} | {}, {}, {} of {repeat} | ±{:.1} us | {:.1} % | {:.0} us | {:.0} us | \
+        "| {pair} | {} | {}, {}, {} of {repeat} | ±{:.1} us | {:.1} % | {:.0} us | {:.0} us | \
          {:.0} us, {:.0} us |",
         neighbor.name,
         typical.claims(),
@@ -98,22 +122,35 @@ fn row(bench: &Bench, neighbor: &Neighbor, repeat: u64) -> anyhow::Result<String
     Ok(row)
 }
 
-fn lab(bench: &Bench, neighbor: &Neighbor) -> String {
-    let configuration = root().join("labs/router-extensibility/baseline/baseline.yaml");
+fn lab(bench: &Bench, wait: Option<&str>, neighbor: &Neighbor) -> anyhow::Result<String> {
+    let (configuration, coprocessor, place) = match wait {
+        None => (
+            root().join("labs/router-extensibility/baseline/baseline.yaml"),
+            String::new(),
+            "",
+        ),
+        Some(wait) => (
+            planted::configuration(bench)?,
+            planted::coprocessor(bench, &format!("--delay={wait}")),
+            planted::COPROCESSOR,
+        ),
+    };
     let gateway = bench.gateway_command(&configuration);
     let null = format!(
         "'{}' null-server --listen $LISTEN {}",
         bench.programs.weigh.display(),
         neighbor.flags
     );
-    bench.side_by_side(2)
+    let environment = format!("      COMMAND: \"{{{{command}}}}\"\n{place}");
+    Ok(bench.side_by_side(2)
+        + &coprocessor
         // By a shell, since a setting is one word of a command, and told twice, for its own quotes.
         + &bench.gateway(
             &format!("command: \"{gateway}\""),
             "sh -c \"eval exec $COMMAND\"",
-            "      COMMAND: \"{{command}}\"\n",
+            &environment,
         )
         + "expect: {status: 200, graphql: no-errors}\n\
            baseline: {name: plain}\nvariants:\n  - {name: again}\n  "
-        + &format!("- {{name: neighbor, with: {{gateway.command: \"{null}\"}}}}\n")
+        + &format!("- {{name: neighbor, with: {{gateway.command: \"{null}\"}}}}\n"))
 }

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 
@@ -93,23 +94,40 @@ fn section(
     ))
 }
 
-fn lab(bench: &Bench, planted: &Planted<'_>, amount: u32) -> anyhow::Result<String> {
+/// Writes the configuration of a gateway that asks a coprocessor, and gives its place.
+pub(super) fn configuration(bench: &Bench) -> anyhow::Result<PathBuf> {
     let plain = root().join("labs/router-extensibility/baseline/baseline.yaml");
     let configuration = bench.folder.join("with-coprocessor.yaml");
     fs::write(&configuration, fs::read_to_string(plain)? + ASK)
         .context("a configuration can be written")?;
+    Ok(configuration)
+}
+
+/// A coprocessor in the lines of a lab, with this flag of a null server.
+pub(super) fn coprocessor(bench: &Bench, flag: &str) -> String {
+    format!(
+        "  coprocessor:\n    settings: {{flag: {flag}}}\n    \
+         run: \"'{}' null-server --listen {{{{addr}}}} --answer '{GO_ON}' {{{{flag}}}}\"\n    \
+         ready: {{path: /}}\n    limits: {{cpus: 1}}\n",
+        bench.programs.weigh.display(),
+    )
+}
+
+/// Where a gateway finds its coprocessor, in its environment.
+pub(super) const COPROCESSOR: &str = "      COPROCESSOR: \"{{coprocessor.url}}\"\n";
+
+fn lab(bench: &Bench, planted: &Planted<'_>, amount: u32) -> anyhow::Result<String> {
+    let configuration = configuration(bench)?;
     let Planted { flag, base_us, .. } = planted;
     let command = format!("\"{}\"", bench.gateway_command(&configuration));
-    let gateway = bench.gateway("", &command, "      COPROCESSOR: \"{{coprocessor.url}}\"\n");
+    let gateway = bench.gateway("", &command, COPROCESSOR);
     Ok(format!(
-        "{}  coprocessor:\n    settings: {{flag: {flag}={base_us}us}}\n    \
-         run: \"'{}' null-server --listen {{{{addr}}}} --answer '{GO_ON}' {{{{flag}}}}\"\n    \
-         ready: {{path: /}}\n    limits: {{cpus: 1}}\n{gateway}\
+        "{}{}{gateway}\
          expect: {{status: 200, graphql: no-errors, same-as: baseline}}\n\
          baseline: {{name: plain}}\nvariants:\n  \
          - {{name: planted, with: {{coprocessor.flag: {flag}={}us}}}}\n",
         bench.side_by_side(1),
-        bench.programs.weigh.display(),
+        coprocessor(bench, &format!("{flag}={base_us}us")),
         base_us + amount
     ))
 }

@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
+use super::draw::{self, Jitter, Slow};
+
 /// How a null server behaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Behavior {
     /// How long answers take.
     pub pace: Pace,
+    /// Multiplies the time of each answer by a random factor.
+    pub jitter: Jitter,
+    /// Makes a share of the answers later.
+    pub slow: Slow,
     /// Processor time spent on each request, all handling included; 0 for no more than that takes.
     pub burn: Duration,
     /// [`burn`](Behavior::burn) is spent on every Nth request: 1 for each. At least 1.
@@ -71,6 +77,12 @@ pub enum BehaviorError {
     /// Wrong answers are asked for, and the body has no byte that could be wrong.
     #[error("a body of 0 bytes cannot be wrong; let it have at least 1")]
     NothingToBeWrong,
+    /// The coefficient of variation of a jitter is out of range.
+    #[error("expected a jitter from 0 to 500 %")]
+    Variation,
+    /// The share of slow requests is out of range.
+    #[error("expected a share from 0 to 100 %")]
+    Share,
     /// A number that says how often something happens is 0.
     #[error("expected `every` or `after` at least 1 request, found 0")]
     Never,
@@ -119,6 +131,8 @@ impl Default for Behavior {
     fn default() -> Behavior {
         Behavior {
             pace: Pace::Delay(Duration::ZERO),
+            jitter: Jitter::default(),
+            slow: Slow::default(),
             burn: Duration::ZERO,
             burn_every: 1,
             thrash_bytes: 0,
@@ -157,20 +171,11 @@ impl Mix {
 
     /// The delay of request `index`: the same in every run with the same seed.
     pub(super) fn delay_ns(&self, seed: u64, index: u64) -> u64 {
-        // The upper half times the total, divided by its range, is a fair draw but for 2^-32.
-        let drawn = ((mixed(seed, index) >> 32) * self.total) >> 32;
+        let drawn = draw::below(self.total, seed, index);
         // A weight of 0 has an empty range, which no draw falls into.
         let place = self.steps.partition_point(|(below, _)| *below <= drawn);
         self.steps[place].1
     }
-}
-
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) at position `index`.
-fn mixed(seed: u64, index: u64) -> u64 {
-    let mut bits = seed.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }
 
 #[cfg(test)]

@@ -9,6 +9,12 @@
     reason = "made-up latencies and counts are far below the limits"
 )]
 mod machine;
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "made-up times are positive and far below the limits"
+)]
+mod overlap;
 mod pace;
 mod requests;
 #[expect(

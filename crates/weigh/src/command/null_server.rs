@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use load::null::{Behavior, Mix, Pace, Stall, serve};
+use load::null::{Behavior, Jitter, Mix, Pace, Slow, Stall, serve};
 
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
@@ -29,6 +29,18 @@ pub(crate) struct Args {
     /// Draw each delay from these, with weights: 90:1ms,10:20ms.
     #[arg(long, value_name = "WEIGHT:DELAY,…", value_parser = mix)]
     mix: Option<Mix>,
+    /// Multiply each delay by a random log-normal factor of mean 1 with this standard deviation: 20%.
+    ///
+    /// The factor is exp(s Z - s² / 2) with a standard normal Z and s² = ln(1 + jitter²),
+    /// so the mean delay stays as given. Servers that are compared need different seeds.
+    #[arg(long, value_name = "SHARE", value_parser = jitter)]
+    jitter: Option<Jitter>,
+    /// This share of the requests, drawn at random, takes longer by --slow-by: 20%.
+    #[arg(long, value_name = "SHARE", value_parser = slow_share, requires = "slow_by")]
+    slow_share: Option<f64>,
+    /// How much longer the slow requests take.
+    #[arg(long, value_name = "TIME", value_parser = lab::duration, requires = "slow_share")]
+    slow_by: Option<Duration>,
     /// Spend so much processor time on each request, all handling included.
     #[arg(long, value_name = "TIME", value_parser = lab::duration)]
     burn: Option<Duration>,
@@ -38,7 +50,7 @@ pub(crate) struct Args {
     /// Write to so much memory on each request, a byte in each cache line: 4MiB.
     #[arg(long, value_name = "SIZE", value_parser = lab::size)]
     thrash: Option<u64>,
-    /// Seed of --mix.
+    /// Seed of --mix, --jitter and --slow-share.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Do nothing for a while, so long after the first request: 1s@10s.
@@ -73,6 +85,13 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
             (Some(time), _) => Pace::Service(time),
             (None, Some(mix)) => Pace::Mix(mix.clone()),
             (None, None) => Pace::Delay(args.delay.unwrap_or_default()),
+        },
+        jitter: args.jitter.unwrap_or_default(),
+        slow: match (args.slow_share, args.slow_by) {
+            (Some(share), Some(by)) => {
+                Slow::new(share, by).map_err(|error| Failure::bad_input(error.to_string()))?
+            }
+            _ => Slow::default(),
         },
         burn: args.burn.unwrap_or_default(),
         burn_every: args.burn_every,
@@ -127,6 +146,28 @@ fn mix(text: &str) -> Result<Mix, String> {
     Mix::new(&parts).map_err(|error| error.to_string())
 }
 
+fn jitter(text: &str) -> Result<Jitter, String> {
+    let variation = share(text)?;
+    Jitter::of_variation(variation).map_err(|error| format!("{error}, found `{text}`"))
+}
+
+fn slow_share(text: &str) -> Result<f64, String> {
+    let share = share(text)?;
+    let checked = Slow::new(share, Duration::ZERO);
+    checked
+        .map(|_| share)
+        .map_err(|error| format!("{error}, found `{text}`"))
+}
+
+/// `20%` as 0.2.
+fn share(text: &str) -> Result<f64, String> {
+    text.strip_suffix('%')
+        .and_then(|number| number.trim_end().parse::<f64>().ok())
+        .filter(|percent| percent.is_finite())
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| format!("expected a share such as 20%, found `{text}`"))
+}
+
 fn stall(text: &str) -> Result<Stall, String> {
     let (length, after) = text
         .split_once('@')
@@ -140,6 +181,19 @@ fn stall(text: &str) -> Result<Stall, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_are_percentages_within_their_range() {
+        assert_eq!(share("20%"), Ok(0.2));
+        assert_eq!(share("2.5 %"), Ok(0.025));
+        assert_eq!(jitter("20%"), Ok(Jitter::of_variation(0.2).unwrap()));
+        for wrong in ["20", "0.2", "%", "x%", "inf%", ""] {
+            assert!(share(wrong).unwrap_err().contains("such as 20%"), "{wrong}");
+        }
+        assert!(jitter("-1%").unwrap_err().contains("0 to 500 %"));
+        assert!(slow_share("101%").unwrap_err().contains("found `101%`"));
+        assert!(jitter("501%").unwrap_err().contains("found `501%`"));
+    }
 
     #[test]
     fn a_mix_and_a_stall_are_read_as_written() {

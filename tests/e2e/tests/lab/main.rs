@@ -16,6 +16,7 @@ mod gates;
 mod init;
 mod loads;
 mod null_servers;
+mod overlap;
 mod placement;
 mod pr;
 mod proofs;
