@@ -288,8 +288,7 @@ impl Findings {
         if rules.pattern.is_some() {
             self.mode = Mode::Collect;
             self.learned.clear();
-            self.is_too_large |=
-                !keep(&mut self.learned, equal) || !keep(&mut self.learned, part);
+            self.is_too_large |= !keep(&mut self.learned, equal) || !keep(&mut self.learned, part);
         } else if rules.graphql {
             self.mode = Mode::Scan;
             self.scan = ErrorsScan::new();

@@ -249,11 +249,10 @@ impl EngineState {
         };
         // The wait for the turn counts as well: the slot has no connection in it.
         let opened = tokio::time::timeout(endpoint.timeout, opening).await;
-        opened
-            .unwrap_or_else(|_| {
-                let reason = format!("no connection within {:?}", endpoint.timeout);
-                Err((FailureKind::Connect, reason))
-            })
+        opened.unwrap_or_else(|_| {
+            let reason = format!("no connection within {:?}", endpoint.timeout);
+            Err((FailureKind::Connect, reason))
+        })
     }
 
     /// Sends slots for as long as there are some, and places for them; iterations go on whose think

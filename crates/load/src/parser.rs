@@ -488,9 +488,7 @@ fn unfolded(head: &[u8]) -> Option<Vec<u8>> {
 
 /// What is wrong with the first header name that is none.
 fn name_fault(head: &[u8]) -> &'static str {
-    let is_token = |byte: &u8| {
-        byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte)
-    };
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     let is_empty = |line: &&[u8]| matches!(*line, b"" | b"\r");
     let lines = head.split(|byte| *byte == b'\n').skip_while(is_empty);
     for line in lines.skip(1) {

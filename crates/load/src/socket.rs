@@ -152,7 +152,12 @@ mod tests {
     fn a_machine_without_free_ports_is_the_generators_fault_and_the_words_say_how_to_go_on() {
         let (kind, reason) = refusal(&Errno::ADDRNOTAVAIL.into());
         assert_eq!(kind, FailureKind::LocalPort);
-        for word in ["generator", "keep connections alive", "Unix socket", "more addresses"] {
+        for word in [
+            "generator",
+            "keep connections alive",
+            "Unix socket",
+            "more addresses",
+        ] {
             assert!(reason.contains(word), "{reason}");
         }
         let (kind, _) = refusal(&Errno::CONNREFUSED.into());

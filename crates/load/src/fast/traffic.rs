@@ -187,7 +187,9 @@ impl EpollEngine<'_> {
         match self.connections[index].parser.end() {
             End::Complete => self.complete(index, false, true, 0),
             End::Nothing if self.was_kept(index) => {
-                self.fail(index, FailureKind::ClosedIdle, 0, &|| CLOSED_IDLE.to_owned());
+                self.fail(index, FailureKind::ClosedIdle, 0, &|| {
+                    CLOSED_IDLE.to_owned()
+                });
             }
             End::Nothing => self.fail(index, FailureKind::Closed, 0, &|| {
                 "the connection was closed before the answer".to_owned()
@@ -216,4 +218,3 @@ impl EpollEngine<'_> {
         connection.is_used && connection.slot.first_byte_ns == 0
     }
 }
-

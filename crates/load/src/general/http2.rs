@@ -206,7 +206,14 @@ impl Sending {
             Pin::new(&mut self.response).poll(context)
         })
         .await
-        .map_err(|error| failure(&error, Stage::Head { was_idle: limits.was_idle }))?;
+        .map_err(|error| {
+            failure(
+                &error,
+                Stage::Head {
+                    was_idle: limits.was_idle,
+                },
+            )
+        })?;
         let (parts, mut body) = response.into_parts();
         progress.keep(&[], limits.clock.now_ns());
         let length = parts.headers.get(http::header::CONTENT_LENGTH);

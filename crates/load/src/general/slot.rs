@@ -133,7 +133,10 @@ impl EngineState {
             // A slot that needed a connection has its time from the connect on, any other from
             // here.
             let left = self.left(slot, endpoint.timeout);
-            let give_up_ns = self.clock.now_ns().saturating_add(crate::clock::to_ns(left));
+            let give_up_ns = self
+                .clock
+                .now_ns()
+                .saturating_add(crate::clock::to_ns(left));
             let tried = tokio::time::timeout(left, self.attempt(place, channel, slot)).await;
             let retire = || {
                 if let Some(session) = &session {
@@ -160,7 +163,8 @@ impl EngineState {
                     if is_leaving {
                         retire();
                     }
-                    self.repeat(place, slot, give_up_ns, is_leaving, &reason).await?;
+                    self.repeat(place, slot, give_up_ns, is_leaving, &reason)
+                        .await?;
                 }
                 // Nothing of the request has left: this is no failure of it, but it needs another
                 // connection. A new one that is stale at once is the target's refusal to answer.
@@ -214,9 +218,9 @@ impl EngineState {
                 true => format!(
                     "the server did not process the request, which was sent {times} times: {reason}"
                 ),
-                false => format!(
-                    "the request did not leave on any of {times} connections: {reason}"
-                ),
+                false => {
+                    format!("the request did not leave on any of {times} connections: {reason}")
+                }
             };
             return Err((kind, reason));
         }
@@ -362,7 +366,9 @@ impl EngineState {
         let received = sending
             .receive(limits, &mut slot.progress, &mut judging)
             .await;
-        session.is_used.set(session.is_used.get() || received.is_ok());
+        session
+            .is_used
+            .set(session.is_used.get() || received.is_ok());
         received
     }
 

@@ -42,7 +42,10 @@ impl Tls {
                 let trusted = CertificateDer::pem_slice_iter(pem).flatten().collect();
                 builder
                     .dangerous()
-                    .with_custom_certificate_verifier(Arc::new(OrTheTrustedOne { verifier, trusted }))
+                    .with_custom_certificate_verifier(Arc::new(OrTheTrustedOne {
+                        verifier,
+                        trusted,
+                    }))
             }
             Trust::SkipVerification => builder
                 .dangerous()
@@ -100,7 +103,9 @@ fn authorities(pem: &[u8]) -> Result<RootCertStore, TlsError> {
 
 /// The words for a handshake that failed.
 pub(super) fn fault(error: &std::io::Error) -> String {
-    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
+    let cause = error
+        .get_ref()
+        .and_then(|cause| cause.downcast_ref::<Error>());
     match cause {
         Some(Error::InvalidCertificate(CertificateError::Other(other)))
             if format!("{other:?}").contains("CaUsedAsEndEntity") =>
@@ -152,7 +157,8 @@ impl ServerCertVerifier for OrTheTrustedOne {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.verify_tls12_signature(message, certificate, signed)
+        self.verifier
+            .verify_tls12_signature(message, certificate, signed)
     }
 
     fn verify_tls13_signature(
@@ -161,7 +167,8 @@ impl ServerCertVerifier for OrTheTrustedOne {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.verify_tls13_signature(message, certificate, signed)
+        self.verifier
+            .verify_tls13_signature(message, certificate, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

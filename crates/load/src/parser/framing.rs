@@ -68,7 +68,9 @@ impl Lengths {
             let name = sides.next().unwrap_or_default().trim_ascii();
             let number = sides.next().unwrap_or_default().trim_ascii();
             // A number that is none, or beyond 32 bits, says nothing of use.
-            let number = std::str::from_utf8(number).ok().and_then(|it| it.parse().ok());
+            let number = std::str::from_utf8(number)
+                .ok()
+                .and_then(|it| it.parse().ok());
             if name.eq_ignore_ascii_case(b"max") {
                 self.close |= number == Some(0);
             } else if name.eq_ignore_ascii_case(b"timeout") {

@@ -266,7 +266,11 @@ fn what_is_not_http_is_refused_at_once() {
         check("HTTP/1.1 200 OK\n{}: 1\n\n"),
         "expected an HTTP/1 answer, found a malformed header name"
     );
-    for line in ["no colon", "Content-Length : 5", "A: b\nContent-Length\t: 5"] {
+    for line in [
+        "no colon",
+        "Content-Length : 5",
+        "A: b\nContent-Length\t: 5",
+    ] {
         assert_eq!(
             check(&format!("HTTP/1.1 200 OK\n{line}\n\nhello")),
             "expected an HTTP/1 answer, found a header name with a space before the colon"
@@ -318,7 +322,12 @@ fn more_than_the_bounds_allow_is_too_large_however_it_comes() {
 
 #[test]
 fn a_head_may_have_as_many_lines_as_fit_into_its_bytes() {
-    let with = |lines: usize| format!("HTTP/1.1 200 OK\nContent-Length: 0\n{}\n", "a:\n".repeat(lines));
+    let with = |lines: usize| {
+        format!(
+            "HTTP/1.1 200 OK\nContent-Length: 0\n{}\n",
+            "a:\n".repeat(lines)
+        )
+    };
     // Of 5 bytes each, with the carriage return.
     for lines in [127, 128, 129, 390] {
         assert_eq!(check(&with(lines)), "200 `` keep rest ``", "{lines}");
@@ -332,10 +341,20 @@ fn a_head_may_have_as_many_lines_as_fit_into_its_bytes() {
 #[test]
 fn a_value_on_several_lines_is_one_with_spaces_for_their_ends() {
     let text = b"HTTP/1.1 200 OK\r\nA: one\r\n two\r\n\tthree\r\nContent-Length:\r\n  2\r\n\r\nhi";
-    for pieces in [vec![&text[..]], text.chunks(1).collect(), text.chunks(7).collect()] {
+    for pieces in [
+        vec![&text[..]],
+        text.chunks(1).collect(),
+        text.chunks(7).collect(),
+    ] {
         let (seen, understood) = understand(pieces, false);
         let used = text.len();
-        assert_eq!(understood, Understood::Complete { used, reusable: true });
+        assert_eq!(
+            understood,
+            Understood::Complete {
+                used,
+                reusable: true
+            }
+        );
         assert_eq!(seen.headers[0].1, b"one   two  \tthree");
         assert_eq!(seen.body, b"hi");
     }
@@ -387,8 +406,14 @@ fn what_a_server_says_of_idle_connections_is_kept() {
     assert_eq!(understood("Keep-Alive: max=3\r\n"), (true, u64::MAX));
     assert_eq!(understood("Keep-Alive: timeout=5, max=0\r\n").0, false);
     assert_eq!(understood("Keep-Alive: timeout=0\r\n").0, false);
-    assert_eq!(understood("Keep-Alive: Timeout = 5\r\n"), (true, 4_000_000_007));
-    assert_eq!(understood("keep-alive: timeout=1, max=9\r\n"), (true, 500_000_007));
+    assert_eq!(
+        understood("Keep-Alive: Timeout = 5\r\n"),
+        (true, 4_000_000_007)
+    );
+    assert_eq!(
+        understood("keep-alive: timeout=1, max=9\r\n"),
+        (true, 500_000_007)
+    );
     assert_eq!(understood("Keep-Alive: timeout=x\r\n"), (true, u64::MAX));
 }
 
