@@ -96,7 +96,9 @@ impl From<ParseError> for Failure {
     fn from(error: ParseError) -> Failure {
         match error {
             ParseError::Malformed(_) => Failure::Protocol(error.to_string()),
-            ParseError::TooLarge { .. } => Failure::TooLarge(error.to_string()),
+            ParseError::TooLarge { .. } | ParseError::TooLargeToCapture { .. } => {
+                Failure::TooLarge(error.to_string())
+            }
         }
     }
 }
@@ -113,6 +115,15 @@ impl Sink for Answer {
     fn body(&mut self, part: &[u8]) {
         self.body.extend_from_slice(part);
     }
+}
+
+/// The words for a kept connection that ended under a request.
+pub(crate) const CLOSED_IDLE: &str = "the server closed the kept connection before it answered";
+
+/// True for the line end that some servers send behind a body. It answers nothing and is skipped.
+#[inline]
+pub(crate) fn is_line_end(rest: &[u8]) -> bool {
+    rest == b"\r\n"
 }
 
 /// The words for an answer that is longer than it said.

@@ -14,7 +14,7 @@ use httparse::Header;
 use crate::answer::Answer;
 use crate::job::{BodyRule, Expectation, StatusRule};
 use crate::mismatch::Mismatch;
-use crate::parser::{Head, Sink};
+use crate::parser::{Head, ParseError, Sink};
 use crate::scenario::Wanted;
 
 mod alike;
@@ -28,6 +28,10 @@ pub use graphql::GraphqlFault;
 
 /// A first right body beyond this size is not kept as a reference; every answer is scanned instead.
 const LEARNED_MAX: usize = 1024 * 1024;
+
+/// Bytes of one body that are kept to capture from it, or to compare it in parts: many connections may
+/// keep one each.
+pub(crate) const KEPT_MAX: usize = 16 * 1024 * 1024;
 
 /// Judges one answer by the rules of the hot path.
 ///
@@ -57,6 +61,9 @@ pub(crate) fn examine(
     };
     judge.head(&Head::new(answer.status, &headers));
     judge.body(&answer.body);
+    if findings.is_too_large {
+        return Err(Mismatch::TooLargeToCapture { limit: KEPT_MAX });
+    }
     match findings.conclude(rules) {
         Some(mismatch) => Err(mismatch),
         None => Ok(findings.captured),
@@ -124,11 +131,15 @@ impl Rules {
 
     fn wrong_header(&self, head: &Head<'_>) -> Option<Mismatch> {
         self.headers.iter().find_map(|(name, expected)| {
-            let found = head.header(name);
-            (found != Some(expected.as_bytes())).then(|| Mismatch::Header {
+            // Each cookie is a line of its own (RFC 9110, section 5.3).
+            if name.eq_ignore_ascii_case("set-cookie") && head.has(name, expected.as_bytes()) {
+                return None;
+            }
+            let found = head.combined(name);
+            (found.as_deref() != Some(expected.as_bytes())).then(|| Mismatch::Header {
                 name: name.clone(),
                 expected: expected.clone(),
-                found: found.map(|value| String::from_utf8_lossy(value).into_owned()),
+                found: found.map(|value| String::from_utf8_lossy(&value).into_owned()),
             })
         })
     }
@@ -151,6 +162,8 @@ pub(crate) struct Findings {
     capture_headers: Vec<Option<String>>,
     /// The whole body, where something is captured.
     whole: Vec<u8>,
+    /// More would have to be kept of the body than [`KEPT_MAX`].
+    is_too_large: bool,
     /// What a right answer gave to its iteration: the places of the values, and the values.
     pub(crate) captured: Vec<(usize, String)>,
 }
@@ -180,7 +193,15 @@ impl Findings {
         self.mode = Mode::Skip;
         self.equal_bytes = 0;
         self.body_bytes = 0;
+        self.is_too_large = false;
         // The scan and the collected body begin anew with the mode that uses them.
+    }
+
+    /// Why nothing more of the answer is taken.
+    #[inline]
+    pub(crate) fn refusal(&self) -> Option<ParseError> {
+        self.is_too_large
+            .then_some(ParseError::TooLargeToCapture { limit: KEPT_MAX })
     }
 
     /// The verdict on a complete answer; what was learned from it goes into the rules, and what is
@@ -267,8 +288,7 @@ impl Findings {
         if rules.pattern.is_some() {
             self.mode = Mode::Collect;
             self.learned.clear();
-            self.learned.extend_from_slice(equal);
-            self.learned.extend_from_slice(part);
+            self.is_too_large |= !keep(&mut self.learned, equal) || !keep(&mut self.learned, part);
         } else if rules.graphql {
             self.mode = Mode::Scan;
             self.scan = ErrorsScan::new();
@@ -323,11 +343,16 @@ impl Sink for Judge<'_> {
         };
     }
 
+    #[inline]
+    fn refusal(&self) -> Option<ParseError> {
+        self.findings.refusal()
+    }
+
     fn body(&mut self, part: &[u8]) {
         let findings = &mut *self.findings;
         findings.body_bytes += part.len() as u64;
         if !self.rules.captures.is_empty() {
-            findings.whole.extend_from_slice(part);
+            findings.is_too_large |= !keep(&mut findings.whole, part);
         }
         match findings.mode {
             Mode::Skip => {}
@@ -341,7 +366,7 @@ impl Sink for Judge<'_> {
                 }
             }
             Mode::Scan => findings.scan.feed(part),
-            Mode::Collect => findings.learned.extend_from_slice(part),
+            Mode::Collect => findings.is_too_large |= !keep(&mut findings.learned, part),
             Mode::Learn => {
                 findings.scan.feed(part);
                 if findings.learned.len() + part.len() > LEARNED_MAX {
@@ -354,4 +379,16 @@ impl Sink for Judge<'_> {
             }
         }
     }
+}
+
+/// Adds a part of a body to what is kept of it; `false` if it is too large to be kept.
+fn keep(kept: &mut Vec<u8>, part: &[u8]) -> bool {
+    let fits = kept.len() + part.len() <= KEPT_MAX;
+    if fits {
+        kept.extend_from_slice(part);
+    } else {
+        // Not `clear`, which would keep the memory.
+        *kept = Vec::new();
+    }
+    fits
 }

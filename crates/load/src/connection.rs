@@ -43,6 +43,8 @@ pub(crate) struct Connection {
     pub(crate) has_slot: bool,
     /// The socket has carried an answer.
     pub(crate) is_used: bool,
+    /// When the server will close it unless a request comes before; `u64::MAX` if it has not said so.
+    pub(crate) idle_until_ns: u64,
     /// The slot under way needed a new socket.
     pub(crate) is_fresh: bool,
     pub(crate) connect_ns: u64,
@@ -65,6 +67,7 @@ impl Connection {
             wake_ns: u64::MAX,
             has_slot: false,
             is_used: false,
+            idle_until_ns: u64::MAX,
             is_fresh: false,
             connect_ns: 0,
             written: 0,
@@ -96,6 +99,7 @@ impl Connection {
     /// Closes the socket, if there is one.
     pub(crate) fn close(&mut self) {
         self.socket = None;
+        self.idle_until_ns = u64::MAX;
         self.phase = Phase::Vacant;
         self.wake_ns = u64::MAX;
     }

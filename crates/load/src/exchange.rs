@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use crate::answer::{Answer, Failure, leftover};
+use crate::answer::{Answer, Failure, is_line_end, leftover};
 use crate::check::examine;
 use crate::clock::{Clock, to_ns};
 use crate::error::LoadError;
@@ -124,7 +124,7 @@ fn converse(
 }
 
 fn connect(peer: &Peer, deadline: &Deadline) -> Result<OwnedFd, Failure> {
-    let failed = |error: std::io::Error| Failure::Connect(error.to_string());
+    let failed = |error: std::io::Error| Failure::Connect(socket::refusal(&error).1);
     match peer.connect().map_err(failed)? {
         Connect::Done(socket) => Ok(socket),
         Connect::Pending(socket) => {
@@ -214,7 +214,9 @@ impl Conversation {
             self.deadline.found_bytes += bytes;
             match self.parser.feed(&buffer[..bytes], &mut self.answer)? {
                 // As in a load: bytes behind the answer mean that it is longer than its head says.
-                Parsed::Complete { used, .. } if used < bytes => {
+                Parsed::Complete { used, .. }
+                    if used < bytes && !is_line_end(&buffer[used..bytes]) =>
+                {
                     return Err(Failure::Protocol(leftover(bytes - used)));
                 }
                 Parsed::Complete { .. } => return Ok(()),

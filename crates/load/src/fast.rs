@@ -12,6 +12,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::epoll::EventFlags;
 
+use crate::answer::is_line_end;
 use crate::connection::{Connection, Phase};
 use crate::job::Bounds;
 use crate::lane::{self, Fault, Lane, Workload};
@@ -38,6 +39,17 @@ pub(crate) struct EpollEngine<'a> {
     now_ns: u64,
     /// The earliest `wake_ns` of all connections, or an earlier time.
     wake_ns: u64,
+    /// Connections whose answer goes on although their turn was over. Their edge is spent, so no event
+    /// will name them again.
+    unread: Vec<Unread>,
+}
+
+/// A connection that was left with bytes in its socket.
+#[derive(Clone, Copy, Debug)]
+struct Unread {
+    token: u64,
+    /// The connection ended behind these bytes.
+    is_hangup: bool,
 }
 
 impl<'a> EpollEngine<'a> {
@@ -50,6 +62,7 @@ impl<'a> EpollEngine<'a> {
             buffer: vec![0; 64 * 1024],
             now_ns: controls.clock.now_ns(),
             wake_ns: u64::MAX,
+            unread: Vec::new(),
         }
     }
 
@@ -120,16 +133,43 @@ impl<'a> EpollEngine<'a> {
             self.on_event(event.data.u64(), event.flags);
             // A list may hold 128 answers at some microseconds each. A slot that becomes due
             // meanwhile leaves between two of them instead of after the last.
-            if self.lanes.iter().any(|lane| lane.queue.is_due(self.now_ns)) {
-                self.dispatch();
-            }
+            self.keep_time();
         }
         self.poll.events = events;
+        self.read_on();
         if self.now_ns >= self.wake_ns {
             self.sweep();
         }
         let end_ns = self.now();
         self.pacer.arrived(&mut self.lanes, after_ns, end_ns);
+    }
+
+    /// Between two events: sends what has become due, and ends what has run out of time.
+    #[inline]
+    fn keep_time(&mut self) {
+        if self.lanes.iter().any(|lane| lane.queue.is_due(self.now_ns)) {
+            self.dispatch();
+        }
+        if self.now_ns >= self.wake_ns {
+            self.sweep();
+        }
+    }
+
+    /// Gives each connection another turn whose answer goes on.
+    fn read_on(&mut self) {
+        if self.unread.is_empty() {
+            return;
+        }
+        // Those that are still not through are noted anew, for the next round.
+        for unread in std::mem::take(&mut self.unread) {
+            let index = index_of(unread.token);
+            let connection = &self.connections[index];
+            let is_same = u64::from(connection.generation) == unread.token >> 32;
+            if is_same && matches!(connection.phase, Phase::Receiving | Phase::Sending) {
+                self.read(index, unread.is_hangup);
+                self.keep_time();
+            }
+        }
     }
 
     /// Reads the clock.
@@ -142,6 +182,9 @@ impl<'a> EpollEngine<'a> {
     /// How long nothing is to do but to look at sockets. Only what is due is worth the spin budget of
     /// a punctual wait: a timeout or a retry may be noticed a millisecond late.
     fn next_wait(&self, now_ns: u64) -> Wait {
+        if !self.unread.is_empty() {
+            return Wait::Roughly(0);
+        }
         let horizon = self.pacer.horizon(&self.lanes, now_ns);
         let left_ns = horizon.latest_ns.min(self.wake_ns).saturating_sub(now_ns);
         match horizon.due_ns {
@@ -216,6 +259,10 @@ impl<'a> EpollEngine<'a> {
     fn go(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         connection.has_slot = true;
+        // The server has said how long it keeps an idle connection.
+        if self.now_ns >= connection.idle_until_ns {
+            connection.close();
+        }
         connection.is_fresh = connection.socket.is_none();
         if connection.is_fresh {
             self.connect(index);
@@ -232,8 +279,7 @@ impl<'a> EpollEngine<'a> {
     }
 
     fn on_event(&mut self, token: u64, flags: EventFlags) {
-        let index =
-            usize::try_from(token & u64::from(u32::MAX)).expect("32 bits fit into an address");
+        let index = index_of(token);
         let connection = &self.connections[index];
         // Closing a socket ends its registration, but an event of it may be in the list already.
         if u64::from(connection.generation) != token >> 32 {
@@ -266,11 +312,18 @@ impl<'a> EpollEngine<'a> {
             return;
         };
         let lane = &mut self.lanes[connection.lane];
-        match socket::receive(socket, &mut self.buffer) {
-            // The edge was of bytes that an earlier read has taken.
-            Ok(Moved::Later) => return,
-            Ok(Moved::Bytes(0)) | Err(_) => {}
-            Ok(Moved::Bytes(_)) => lane.recorder.unsolicited += 1,
+        loop {
+            match socket::receive(socket, &mut self.buffer) {
+                // The edge was of bytes that an earlier read has taken.
+                Ok(Moved::Later) => return,
+                Ok(Moved::Bytes(0)) | Err(_) => break,
+                // The end of the connection may follow in the same edge.
+                Ok(Moved::Bytes(bytes)) if is_line_end(&self.buffer[..bytes]) => {}
+                Ok(Moved::Bytes(_)) => {
+                    lane.recorder.unsolicited += 1;
+                    break;
+                }
+            }
         }
         let is_waiting = connection.phase == Phase::Waiting;
         connection.close();
@@ -299,7 +352,7 @@ impl<'a> EpollEngine<'a> {
             connection.has_slot = false;
         }
         connection.close();
-        if kind == FailureKind::Connect && !lane.queue.supply.is_planned() {
+        if kind.is_without_connection() && !lane.queue.supply.is_planned() {
             connection.phase = Phase::Pausing;
             let wake_ns = self.now_ns + connection.backoff.refused();
             self.wake_at(index, wake_ns);
@@ -352,4 +405,9 @@ impl<'a> EpollEngine<'a> {
             }
         }
     }
+}
+
+/// The place of a connection, which is the lower half of its token.
+fn index_of(token: u64) -> usize {
+    usize::try_from(token & u64::from(u32::MAX)).expect("32 bits fit into an address")
 }

@@ -29,6 +29,7 @@ use crate::script::Script;
 use crate::supply::Taken;
 
 mod endpoint;
+mod fault;
 mod http1;
 mod http2;
 mod link;
@@ -248,9 +249,10 @@ impl EngineState {
         };
         // The wait for the turn counts as well: the slot has no connection in it.
         let opened = tokio::time::timeout(endpoint.timeout, opening).await;
-        opened
-            .unwrap_or_else(|_| Err(format!("no connection within {:?}", endpoint.timeout)))
-            .map_err(|reason| (FailureKind::Connect, reason))
+        opened.unwrap_or_else(|_| {
+            let reason = format!("no connection within {:?}", endpoint.timeout);
+            Err((FailureKind::Connect, reason))
+        })
     }
 
     /// Sends slots for as long as there are some, and places for them; iterations go on whose think

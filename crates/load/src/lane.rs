@@ -177,7 +177,7 @@ impl Lane {
             answer: match fault.kind {
                 // Nothing came of an answer where there was no connection; the buffers hold an
                 // older one.
-                FailureKind::Connect => [&[], &[]],
+                FailureKind::Connect | FailureKind::LocalPort => [&[], &[]],
                 _ => fault.answer,
             },
         };

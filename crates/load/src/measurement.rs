@@ -48,6 +48,10 @@ pub struct Measurement {
     /// Connections on which the target sent bytes while no request was under way; they carry no further
     /// request.
     pub unsolicited: u64,
+    /// How often a request was sent again because the target had declared it unprocessed (HTTP/2). It
+    /// counts once in `sent`, and its latency counts from its due, or where it has none, from its first
+    /// send.
+    pub sent_again: u64,
     /// From the first send to the last answer.
     pub elapsed: Duration,
     /// From the first send to the last send: `(sent - 1) / sending` is the rate that was achieved.

@@ -53,6 +53,15 @@ pub enum Mismatch {
         /// Its value; `None` when it was not there.
         found: Option<String>,
     },
+    /// The body has more bytes than are kept of any.
+    #[error(
+        "the body of the answer has more than {limit} bytes: too large to capture from, or to compare \
+         in parts"
+    )]
+    TooLargeToCapture {
+        /// Bytes that would have been kept.
+        limit: usize,
+    },
     /// A value that later steps need.
     #[error(
         "expected a value {from}{} to capture as `{name}`, found {found}",
@@ -79,6 +88,7 @@ impl Mismatch {
             Mismatch::Graphql(_) => FailureKind::Graphql,
             Mismatch::Body { .. } | Mismatch::Member { .. } => FailureKind::Body,
             Mismatch::Header { .. } => FailureKind::Header,
+            Mismatch::TooLargeToCapture { .. } => FailureKind::TooLarge,
             Mismatch::Capture { from, .. } => match from {
                 CaptureFrom::Header(_) => FailureKind::Header,
                 CaptureFrom::Json(_) | CaptureFrom::Body => FailureKind::Body,

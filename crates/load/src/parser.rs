@@ -13,6 +13,7 @@
 //!
 //! Framing follows RFC 9112, section 6.3.
 
+use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Response, Status};
@@ -29,8 +30,14 @@ use chunked::{Chunked, Piece};
 pub use error::ParseError;
 use framing::{Framing, Lengths};
 
-/// More header lines than any server sends; beyond it is "too large".
-const HEADERS_MAX: usize = 128;
+/// Header lines that need no memory of their own; an answer may have more.
+const HEADERS_USUAL: usize = 128;
+
+/// So long before the server means to close an idle connection it is no longer used.
+const IDLE_MARGIN_NS: u64 = 1_000_000_000;
+
+/// Bytes of the shortest header line, `a:` and a line feed.
+const HEADER_BYTES_MIN: usize = 3;
 
 /// Receives an answer while it is parsed.
 pub trait Sink {
@@ -38,6 +45,11 @@ pub trait Sink {
     fn head(&mut self, head: &Head<'_>);
     /// The next bytes of the body, without framing.
     fn body(&mut self, part: &[u8]);
+    /// Why it takes no more of this answer, which ends it.
+    #[inline]
+    fn refusal(&self) -> Option<ParseError> {
+        None
+    }
 }
 
 /// Status and headers of an answer.
@@ -59,6 +71,30 @@ impl<'a> Head<'a> {
         self.headers
             .iter()
             .map(|header| (header.name, header.value))
+    }
+
+    /// The value of all headers of this name, in any case: lines of one name are one list (RFC 9110,
+    /// section 5.3).
+    #[must_use]
+    pub fn combined(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+        let mut lines = self
+            .headers()
+            .filter(|(candidate, _)| candidate.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value);
+        let mut value = Cow::Borrowed(lines.next()?);
+        for more in lines {
+            let all = value.to_mut();
+            all.extend_from_slice(b", ");
+            all.extend_from_slice(more);
+        }
+        Some(value)
+    }
+
+    /// True if one of the headers of this name, in any case, has this value.
+    #[must_use]
+    pub fn has(&self, name: &str, value: &[u8]) -> bool {
+        self.headers()
+            .any(|(candidate, found)| candidate.eq_ignore_ascii_case(name) && found == value)
     }
 
     /// The value of the first header of this name, in any case.
@@ -103,6 +139,8 @@ pub struct Parser {
     /// The request was a HEAD: the answer has no body, whatever its headers say.
     bodiless: bool,
     reusable: bool,
+    /// How long the server keeps the connection idle, as it says.
+    idle_s: Option<u32>,
     body_bytes: u64,
     /// The beginning of a head that was cut by the end of a read; else empty.
     head: Vec<u8>,
@@ -127,6 +165,7 @@ impl Parser {
             state: State::Head,
             bodiless: false,
             reusable: false,
+            idle_s: None,
             body_bytes: 0,
             head: Vec::new(),
             is_in_value: false,
@@ -161,7 +200,22 @@ impl Parser {
                 }
             }
         }
-        self.feed_body(bytes, used, sink)
+        let parsed = self.feed_body(bytes, used, sink)?;
+        match sink.refusal() {
+            None => Ok(parsed),
+            Some(refusal) => Err(refusal),
+        }
+    }
+
+    /// Until when the connection can be used for another request, by what the last head said;
+    /// `u64::MAX` if it said nothing. A request needs some of the time to get there.
+    #[inline]
+    pub(crate) fn idle_until_ns(&self, now_ns: u64) -> u64 {
+        let Some(idle_s) = self.idle_s else {
+            return u64::MAX;
+        };
+        let idle_ns = u64::from(idle_s) * 1_000_000_000;
+        now_ns.saturating_add(idle_ns - IDLE_MARGIN_NS.min(idle_ns / 2))
     }
 
     /// The connection ended.
@@ -247,12 +301,21 @@ impl Parser {
     ) -> Result<Option<(usize, Option<Framing>)>, ParseError> {
         // Not initialized: 128 headers would be cleared for every answer, and most answers have
         // few.
-        let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
+        let mut headers = [const { MaybeUninit::uninit() }; HEADERS_USUAL];
+        self.parse_lines(bytes, &mut headers, sink)
+    }
+
+    fn parse_lines<'h, 'b, S: Sink>(
+        &mut self,
+        bytes: &'b [u8],
+        headers: &'h mut [MaybeUninit<Header<'b>>],
+        sink: &mut S,
+    ) -> Result<Option<(usize, Option<Framing>)>, ParseError> {
         let mut response = Response::new(&mut []);
         let parsed = ParserConfig::default().parse_response_with_uninit_headers(
             &mut response,
             bytes,
-            &mut headers,
+            headers,
         );
         let too_large = ParseError::TooLarge {
             part: "head",
@@ -266,6 +329,16 @@ impl Parser {
             Ok(Status::Complete(length)) => length,
             Ok(Status::Partial) if bytes.len() > self.bounds.head_bytes => return Err(too_large),
             Ok(Status::Partial) => return Ok(None),
+            // As many as there can be in these bytes, so this happens once.
+            Err(httparse::Error::TooManyHeaders) => {
+                let most = bytes.len() / HEADER_BYTES_MIN + 1;
+                let mut headers = vec![MaybeUninit::uninit(); most];
+                return self.parse_lines(bytes, &mut headers, sink);
+            }
+            Err(httparse::Error::HeaderName) => match unfolded(bytes) {
+                Some(bytes) => return self.parse_head(&bytes, sink),
+                None => return Err(ParseError::Malformed(name_fault(bytes))),
+            },
             Err(error) => return Err(malformed_head(error)),
         };
         let status = response.code.expect("a complete head has a status");
@@ -280,12 +353,13 @@ impl Parser {
             102..200 | 100 => return Ok(Some((length, None))),
             200.. => {}
         }
-        let lengths = Lengths::read(response.headers)?;
+        let lengths = Lengths::read(response.headers);
         let framing = lengths.framing(status, is_http_1_1, self.bodiless)?;
         if let Framing::Length(length) = framing {
             self.claim(length)?;
         }
         // Only the end of the connection ends such a body, so there is no next request on it.
+        self.idle_s = lengths.idle_s;
         self.reusable = framing != Framing::UntilClose && lengths.keeps_connection(is_http_1_1);
         sink.head(&Head::new(status, response.headers));
         Ok(Some((length, Some(framing))))
@@ -379,13 +453,53 @@ fn malformed_head(error: httparse::Error) -> ParseError {
         httparse::Error::NewLine => "a malformed line end in its head",
         httparse::Error::Status => "a malformed status line",
         httparse::Error::Version => "something that does not begin with `HTTP/1.1` or `HTTP/1.0`",
-        httparse::Error::TooManyHeaders => {
-            return ParseError::TooLarge {
-                part: "head",
-                limit: HEADERS_MAX as u64,
-                unit: "headers",
-            };
-        }
+        httparse::Error::TooManyHeaders => "more header lines than fit into its head",
         httparse::Error::Token => "a malformed token in its head",
     })
+}
+
+/// The head with spaces for the line ends within values (obs-fold; RFC 9112, section 5.2), of the same
+/// length; `None` if there are none.
+fn unfolded(head: &[u8]) -> Option<Vec<u8>> {
+    let mut unfolded = head.to_vec();
+    let (mut line, mut is_status, mut is_folded) = (0, true, false);
+    for at in 0..head.len() {
+        if head[at] != b'\n' {
+            continue;
+        }
+        let is_empty = matches!(&head[line..at], b"" | b"\r");
+        // Empty lines may come before the status line; after it, one ends the head.
+        if is_empty && !is_status {
+            break;
+        }
+        // A value can go on only behind a header line.
+        if !is_status && matches!(head.get(at + 1), Some(b' ' | b'\t')) {
+            unfolded[at] = b' ';
+            if head[at - 1] == b'\r' {
+                unfolded[at - 1] = b' ';
+            }
+            is_folded = true;
+        }
+        is_status &= is_empty;
+        line = at + 1;
+    }
+    is_folded.then_some(unfolded)
+}
+
+/// What is wrong with the first header name that is none.
+fn name_fault(head: &[u8]) -> &'static str {
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let is_empty = |line: &&[u8]| matches!(*line, b"" | b"\r");
+    let lines = head.split(|byte| *byte == b'\n').skip_while(is_empty);
+    for line in lines.skip(1) {
+        let name = line.iter().take_while(|byte| is_token(byte)).count();
+        match line.get(name) {
+            Some(b':') if name > 0 => {}
+            Some(b' ' | b'\t') if name > 0 => {
+                return "a header name with a space before the colon";
+            }
+            _ => break,
+        }
+    }
+    "a malformed header name"
 }

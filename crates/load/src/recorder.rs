@@ -71,6 +71,7 @@ pub(crate) struct Recorder {
     pub(crate) bytes_out: u64,
     waited: u64,
     pub(crate) unsolicited: u64,
+    pub(crate) sent_again: u64,
     sent: u64,
     first_sent_ns: u64,
     last_sent_ns: u64,
@@ -116,6 +117,7 @@ impl Recorder {
             bytes_out: 0,
             waited: 0,
             unsolicited: 0,
+            sent_again: 0,
             sent: 0,
             // Later than any send, for `min`.
             first_sent_ns: u64::MAX,
@@ -386,6 +388,7 @@ impl Recorder {
         self.bytes_out += other.bytes_out;
         self.waited += other.waited;
         self.unsolicited += other.unsolicited;
+        self.sent_again += other.sent_again;
         self.sent += other.sent;
         self.first_sent_ns = self.first_sent_ns.min(other.first_sent_ns);
         self.last_sent_ns = self.last_sent_ns.max(other.last_sent_ns);
@@ -447,6 +450,7 @@ impl Recorder {
             sent: self.sent,
             waited: self.waited,
             unsolicited: self.unsolicited,
+            sent_again: self.sent_again,
             elapsed: Duration::from_nanos(elapsed_ns),
             sending: Duration::from_nanos(sending_ns),
             window_width,

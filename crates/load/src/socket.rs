@@ -10,6 +10,7 @@ use rustix::net::{
 };
 
 use crate::job::Address;
+use crate::measurement::FailureKind;
 
 /// An address in the form that the kernel takes.
 #[derive(Clone, Debug)]
@@ -96,6 +97,17 @@ impl Peer {
     }
 }
 
+/// A connect that failed: under which outcome it counts, and why in words.
+pub(crate) fn refusal(error: &io::Error) -> (FailureKind, String) {
+    if error.raw_os_error() != Some(Errno::ADDRNOTAVAIL.raw_os_error()) {
+        return (FailureKind::Connect, error.to_string());
+    }
+    let reason = "the generator has no free local port for another connection (EADDRNOTAVAIL); keep \
+                  connections alive, use fewer of them or a Unix socket, or spread the load over \
+                  more addresses";
+    (FailureKind::LocalPort, reason.to_owned())
+}
+
 /// What a read or a write did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moved {
@@ -129,5 +141,26 @@ pub(crate) fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<Moved, Errno> {
             Err(Errno::INTR) => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_free_ports_is_the_generators_fault_and_the_words_say_how_to_go_on() {
+        let (kind, reason) = refusal(&Errno::ADDRNOTAVAIL.into());
+        assert_eq!(kind, FailureKind::LocalPort);
+        for word in [
+            "generator",
+            "keep connections alive",
+            "Unix socket",
+            "more addresses",
+        ] {
+            assert!(reason.contains(word), "{reason}");
+        }
+        let (kind, _) = refusal(&Errno::CONNREFUSED.into());
+        assert_eq!(kind, FailureKind::Connect);
     }
 }

@@ -46,6 +46,13 @@ pub struct Failed {
     pub reset: u64,
     /// The target closed the connection before the answer was complete.
     pub closed: u64,
+    /// The target closed a connection that had carried an answer before, and no byte of the next one
+    /// came: it may have closed the connection because it was idle, or it may have crashed.
+    #[serde(default)]
+    pub closed_idle: u64,
+    /// The generator had no free local port for another connection.
+    #[serde(default)]
+    pub local_port: u64,
     /// The answer is not HTTP, or there was more of it than promised.
     pub protocol: u64,
     /// The answer exceeds the bounds on head or body.
@@ -74,6 +81,10 @@ pub enum FailureKind {
     Reset,
     /// Failed: the connection was closed before the answer was complete.
     Closed,
+    /// Failed: a kept connection was closed before a byte of the answer came.
+    ClosedIdle,
+    /// Failed: the generator had no free local port.
+    LocalPort,
     /// Failed: the answer is not HTTP.
     Protocol,
     /// Failed: the answer exceeds the bounds on head or body.
@@ -169,6 +180,8 @@ impl Outcomes {
             FailureKind::Timeout => &mut self.failed.timeout,
             FailureKind::Reset => &mut self.failed.reset,
             FailureKind::Closed => &mut self.failed.closed,
+            FailureKind::ClosedIdle => &mut self.failed.closed_idle,
+            FailureKind::LocalPort => &mut self.failed.local_port,
             FailureKind::Protocol => &mut self.failed.protocol,
             FailureKind::TooLarge => &mut self.failed.too_large,
             // Neither mismatched nor failed: it was never sent.
@@ -188,6 +201,8 @@ impl Outcomes {
         self.failed.timeout += other.failed.timeout;
         self.failed.reset += other.failed.reset;
         self.failed.closed += other.failed.closed;
+        self.failed.closed_idle += other.failed.closed_idle;
+        self.failed.local_port += other.failed.local_port;
         self.failed.protocol += other.failed.protocol;
         self.failed.too_large += other.failed.too_large;
         self.missed += other.missed;
@@ -217,17 +232,19 @@ impl Failed {
     /// All failed requests.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.connect + self.timeout + self.reset + self.closed + self.protocol + self.too_large
+        self.by_name().iter().map(|(_, count)| count).sum()
     }
 
     /// The counts with their names, in report order.
     #[must_use]
-    pub fn by_name(&self) -> [(&'static str, u64); 6] {
+    pub fn by_name(&self) -> [(&'static str, u64); 8] {
         [
             ("connect", self.connect),
             ("timeout", self.timeout),
             ("reset", self.reset),
             ("closed", self.closed),
+            ("closed idle", self.closed_idle),
+            ("no local port", self.local_port),
             ("protocol", self.protocol),
             ("too large", self.too_large),
         ]
@@ -236,7 +253,7 @@ impl Failed {
 
 impl FailureKind {
     /// Every kind, in the order of the outcomes.
-    pub const ALL: [FailureKind; 11] = [
+    pub const ALL: [FailureKind; 13] = [
         FailureKind::Status,
         FailureKind::Graphql,
         FailureKind::Body,
@@ -245,6 +262,8 @@ impl FailureKind {
         FailureKind::Timeout,
         FailureKind::Reset,
         FailureKind::Closed,
+        FailureKind::ClosedIdle,
+        FailureKind::LocalPort,
         FailureKind::Protocol,
         FailureKind::TooLarge,
         FailureKind::Missed,
@@ -262,10 +281,18 @@ impl FailureKind {
             FailureKind::Timeout => "timeout",
             FailureKind::Reset => "reset",
             FailureKind::Closed => "closed",
+            FailureKind::ClosedIdle => "closed-idle",
+            FailureKind::LocalPort => "local-port",
             FailureKind::Protocol => "protocol",
             FailureKind::TooLarge => "too-large",
             FailureKind::Missed => "missed",
         }
+    }
+
+    /// True if the request had no connection to leave on.
+    #[must_use]
+    pub fn is_without_connection(self) -> bool {
+        matches!(self, FailureKind::Connect | FailureKind::LocalPort)
     }
 
     /// Whether there was a complete answer, and a wrong one.

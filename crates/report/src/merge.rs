@@ -299,6 +299,7 @@ fn sum(rounds: &[RoundRecord]) -> RoundRecord {
     whole.elapsed_us = ends.max().unwrap_or(0);
     whole.planned = total(|round| round.planned);
     whole.waited = total(|round| round.waited);
+    whole.sent_again = total(|round| round.sent_again);
     whole.outcomes = Outcomes::default();
     rounds
         .iter()

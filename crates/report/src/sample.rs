@@ -199,6 +199,7 @@ impl Sample {
             elapsed_us,
             planned: ANSWERS,
             waited: 0,
+            sent_again: 0,
             outcomes: Outcomes {
                 passed: ANSWERS,
                 ..Outcomes::default()

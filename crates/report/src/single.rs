@@ -203,6 +203,9 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
             },
         ),
     ];
+    if round.sent_again > 0 {
+        facts.push(("Sent again", sent_again(round.sent_again)));
+    }
     if is_open_loop {
         facts.push(("Lateness", lateness(round)));
         let service = round.service_ns_hdr.histogram();
@@ -240,6 +243,11 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
     ));
     facts.push(("Time", digits::duration_ns(float(elapsed_us) * 1e3)));
     listed(&facts)
+}
+
+fn sent_again(times: u64) -> String {
+    let times = describe::plural(times, "request");
+    format!("{times} that the server declared unprocessed (GOAWAY, REFUSED_STREAM)")
 }
 
 fn listed(facts: &[(&str, String)]) -> String {

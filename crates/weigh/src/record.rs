@@ -246,6 +246,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         elapsed_us: micros(seen.elapsed),
         planned: seen.planned,
         waited: seen.waited,
+        sent_again: seen.sent_again,
         outcomes: seen.outcomes,
         statuses: seen.statuses.by_code.clone(),
         bytes_in: seen.bytes_in,

@@ -3,7 +3,7 @@
 use super::EpollEngine;
 use crate::connection::Phase;
 use crate::measurement::FailureKind;
-use crate::socket::Connect;
+use crate::socket::{self, Connect};
 
 /// Between two tries to get into a full listener queue.
 const QUEUE_RETRY_NS: u64 = 1_000_000;
@@ -37,13 +37,14 @@ impl EpollEngine<'_> {
                 let retry_ns = self.now_ns + QUEUE_RETRY_NS;
                 return self.wake_at(index, retry_ns.min(give_up_ns));
             }
-            Err(error) => return self.fail(index, FailureKind::Connect, 0, &|| error.to_string()),
+            Err(error) => return self.refused(index, &error),
         };
         if let Err(error) = self.poll.add(&socket, token) {
             return self.fail(index, FailureKind::Connect, 0, &|| error.to_string());
         }
         connection.socket = Some(socket);
         connection.is_used = false;
+        connection.idle_until_ns = u64::MAX;
         connection.phase = Phase::Connecting;
         // Also where it is connected already: the time allowed for a slot counts from here.
         self.wake_at(index, give_up_ns);
@@ -79,8 +80,13 @@ impl EpollEngine<'_> {
             Err(error) => {
                 // The failure is dated, and the events before this one may have taken a while.
                 self.now();
-                self.fail(index, FailureKind::Connect, 0, &|| error.to_string());
+                self.refused(index, &error);
             }
         }
+    }
+
+    fn refused(&mut self, index: usize, error: &std::io::Error) {
+        let (kind, reason) = socket::refusal(error);
+        self.fail(index, kind, 0, &|| reason.clone());
     }
 }

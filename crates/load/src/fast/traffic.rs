@@ -2,14 +2,17 @@
 
 use rustix::io::Errno;
 
-use super::EpollEngine;
-use crate::answer::leftover;
+use super::{EpollEngine, Unread};
+use crate::answer::{CLOSED_IDLE, is_line_end, leftover};
 use crate::check::Judge;
 use crate::connection::Phase;
 use crate::lane::Fault;
 use crate::measurement::FailureKind;
-use crate::parser::{End, ParseError, Parsed};
+use crate::parser::{End, Parsed};
 use crate::socket::{self, Moved};
+
+/// An answer that fills every read gives way to other work after this time.
+const TURN_NS: u64 = 1_000_000;
 
 impl EpollEngine<'_> {
     /// Sends the request of the slot on the connection that is there.
@@ -78,8 +81,10 @@ impl EpollEngine<'_> {
         }
     }
 
-    /// Reads and judges what came.
+    /// Reads and judges what came, for a turn at most: a server may send faster than answers are
+    /// parsed, and timeouts, the stop flag and other connections must not wait for its end.
     pub(super) fn read(&mut self, index: usize, is_hangup: bool) {
+        let turn_end_ns = self.now_ns + TURN_NS;
         loop {
             let connection = &mut self.connections[index];
             let Some(socket) = &connection.socket else {
@@ -107,7 +112,9 @@ impl EpollEngine<'_> {
                 findings: &mut slot.findings,
             };
             match connection.parser.feed(piece, &mut judge) {
-                Ok(Parsed::Complete { used, reusable }) if used == bytes => {
+                Ok(Parsed::Complete { used, reusable })
+                    if used == bytes || is_line_end(&piece[used..]) =>
+                {
                     return self.complete(index, reusable, is_hangup, bytes);
                 }
                 // Requests never overlap on a connection, so more bytes can answer nothing.
@@ -123,9 +130,14 @@ impl EpollEngine<'_> {
                     if bytes < self.buffer.len() && !is_hangup {
                         return;
                     }
+                    // By the clock that was read after the receive: a turn ends one read late.
+                    if self.now_ns >= turn_end_ns {
+                        let token = u64::from(connection.generation) << 32 | index as u64;
+                        return self.unread.push(Unread { token, is_hangup });
+                    }
                 }
                 Err(error) => {
-                    return self.fail(index, kind_of(error), bytes, &|| error.to_string());
+                    return self.fail(index, error.kind(), bytes, &|| error.to_string());
                 }
             }
         }
@@ -141,6 +153,7 @@ impl EpollEngine<'_> {
         if is_hangup
             && let Some(socket) = &connection.socket
             && let Ok(Moved::Bytes(more @ 1..)) = socket::receive(socket, &mut self.buffer)
+            && !is_line_end(&self.buffer[..more])
         {
             return self.fail(index, FailureKind::Protocol, 0, &|| leftover(more));
         }
@@ -162,6 +175,7 @@ impl EpollEngine<'_> {
             connection.close();
         }
         connection.is_used = true;
+        connection.idle_until_ns = connection.parser.idle_until_ns(done_ns);
         // Before `proceed`, which may begin the next slot on this very connection.
         connection.has_slot = false;
         let next = lane.next(&mut connection.slot, passed, done_ns);
@@ -172,6 +186,11 @@ impl EpollEngine<'_> {
     fn on_end(&mut self, index: usize) {
         match self.connections[index].parser.end() {
             End::Complete => self.complete(index, false, true, 0),
+            End::Nothing if self.was_kept(index) => {
+                self.fail(index, FailureKind::ClosedIdle, 0, &|| {
+                    CLOSED_IDLE.to_owned()
+                });
+            }
             End::Nothing => self.fail(index, FailureKind::Closed, 0, &|| {
                 "the connection was closed before the answer".to_owned()
             }),
@@ -184,19 +203,18 @@ impl EpollEngine<'_> {
     /// A reset under a request on a used connection, before anything came, is how a server that has
     /// just closed an idle connection looks from here.
     fn on_reset(&mut self, index: usize, error: Errno) {
-        let connection = &self.connections[index];
-        let kind = if connection.is_used && connection.slot.first_byte_ns == 0 {
-            FailureKind::Closed
+        if self.was_kept(index) {
+            self.fail(index, FailureKind::ClosedIdle, 0, &|| {
+                format!("{CLOSED_IDLE}: {error}")
+            });
         } else {
-            FailureKind::Reset
-        };
-        self.fail(index, kind, 0, &|| error.to_string());
+            self.fail(index, FailureKind::Reset, 0, &|| error.to_string());
+        }
     }
-}
 
-fn kind_of(error: ParseError) -> FailureKind {
-    match error {
-        ParseError::Malformed(_) => FailureKind::Protocol,
-        ParseError::TooLarge { .. } => FailureKind::TooLarge,
+    /// True if the connection has carried an answer, and nothing came of the one that is awaited.
+    fn was_kept(&self, index: usize) -> bool {
+        let connection = &self.connections[index];
+        connection.is_used && connection.slot.first_byte_ns == 0
     }
 }

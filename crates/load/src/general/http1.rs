@@ -9,10 +9,10 @@ use tokio::io::ReadBuf;
 
 use super::progress::{ExchangeError, ResponseProgress};
 use super::stream::Stream;
-use crate::answer::leftover;
+use crate::answer::{CLOSED_IDLE, is_line_end, leftover};
 use crate::clock::Clock;
 use crate::measurement::FailureKind;
-use crate::parser::{End, ParseError, Parsed, Parser, Sink};
+use crate::parser::{End, Parsed, Parser, Sink};
 
 /// What an idle connection turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,16 +28,24 @@ pub(super) enum Idle {
 /// Looks at a connection that was idle, without waiting.
 pub(super) async fn probe(stream: &mut dyn Stream) -> Idle {
     let mut room = [0; 64];
-    // `Ready` in any case: the probe asks once and does not wait for an answer.
+    // `Ready` in any case: the probe asks and does not wait for an answer.
     std::future::poll_fn(|context| {
-        let mut buffer = ReadBuf::new(&mut room);
-        Poll::Ready(
-            match Pin::new(&mut *stream).poll_read(context, &mut buffer) {
+        let mut was_pending = false;
+        loop {
+            let mut buffer = ReadBuf::new(&mut room);
+            let polled = Pin::new(&mut *stream).poll_read(context, &mut buffer);
+            return Poll::Ready(match polled {
+                // A socket that has just delivered a lot gives way once, and knows only then.
+                Poll::Pending if !was_pending => {
+                    was_pending = true;
+                    continue;
+                }
                 Poll::Pending => Idle::Ready,
+                Poll::Ready(Ok(())) if is_line_end(buffer.filled()) => continue,
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => Idle::Spoke,
                 Poll::Ready(_) => Idle::Ended,
-            },
-        )
+            });
+        }
     })
     .await
 }
@@ -123,7 +131,9 @@ impl<S: Sink> Exchange<'_, S> {
             self.progress.keep(piece, self.clock.now_ns());
             match self.parser.feed(piece, &mut self.sink) {
                 Ok(Parsed::More) => {}
-                Ok(Parsed::Complete { used, .. }) if used < piece.len() => {
+                Ok(Parsed::Complete { used, .. })
+                    if used < piece.len() && !is_line_end(&piece[used..]) =>
+                {
                     let reason = leftover(piece.len() - used);
                     return Poll::Ready(Err(ExchangeError::failed(FailureKind::Protocol, reason)));
                 }
@@ -134,8 +144,8 @@ impl<S: Sink> Exchange<'_, S> {
                     return Poll::Ready(Ok(reusable && is_whole));
                 }
                 Err(error) => {
-                    let kind = kind_of(error);
-                    return Poll::Ready(Err(ExchangeError::failed(kind, error.to_string())));
+                    let reason = error.to_string();
+                    return Poll::Ready(Err(ExchangeError::failed(error.kind(), reason)));
                 }
             }
         }
@@ -144,11 +154,19 @@ impl<S: Sink> Exchange<'_, S> {
     fn on_end(&self) -> Result<bool, ExchangeError> {
         let when = match self.parser.end() {
             End::Complete => return Ok(false),
+            End::Nothing if self.was_kept() => {
+                return Err(ExchangeError::failed(FailureKind::ClosedIdle, CLOSED_IDLE));
+            }
             End::Nothing => "before",
             End::Truncated => "within",
         };
         let reason = format!("the connection was closed {when} the answer");
         Err(ExchangeError::failed(FailureKind::Closed, reason))
+    }
+
+    /// True if the connection has carried an answer, and nothing came of this one.
+    fn was_kept(&self) -> bool {
+        self.is_used && self.progress.first_byte_ns == 0
     }
 
     fn on_error(&self, error: &io::Error) -> ExchangeError {
@@ -160,16 +178,12 @@ impl<S: Sink> Exchange<'_, S> {
             },
             io::ErrorKind::InvalidData => FailureKind::Protocol,
             // How a server that has just closed an idle connection looks from here.
-            _ if self.is_used && self.progress.first_byte_ns == 0 => FailureKind::Closed,
+            _ if self.was_kept() => {
+                let reason = format!("{CLOSED_IDLE}: {error}");
+                return ExchangeError::failed(FailureKind::ClosedIdle, reason);
+            }
             _ => FailureKind::Reset,
         };
         ExchangeError::failed(kind, error.to_string())
-    }
-}
-
-fn kind_of(error: ParseError) -> FailureKind {
-    match error {
-        ParseError::Malformed(_) => FailureKind::Protocol,
-        ParseError::TooLarge { .. } => FailureKind::TooLarge,
     }
 }

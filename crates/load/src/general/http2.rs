@@ -5,7 +5,6 @@
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
-use std::io;
 use std::mem::replace;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -19,6 +18,7 @@ use httparse::Header;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+use super::fault::{Stage, failure, words};
 use super::message::Message;
 use super::progress::{ExchangeError, ResponseProgress};
 use super::stream::Stream;
@@ -42,6 +42,8 @@ pub(super) struct Session {
     sender: SendRequest<Bytes>,
     task: JoinHandle<()>,
     under_way: Cell<usize>,
+    /// It has carried an answer.
+    pub(super) is_used: Cell<bool>,
     /// There may be room for one more, or the connection has ended.
     freed: Rc<Notify>,
 }
@@ -78,6 +80,7 @@ impl Session {
             sender,
             task,
             under_way: Cell::new(0),
+            is_used: Cell::new(false),
             freed,
         })
     }
@@ -85,6 +88,16 @@ impl Session {
     /// Can it carry another request, as far as is known?
     pub(super) fn is_open(&self) -> bool {
         !self.task.is_finished()
+    }
+
+    /// True if nothing but one request is under way.
+    pub(super) fn is_alone(&self) -> bool {
+        self.under_way.get() == 1
+    }
+
+    /// True if the target lets no request pass: it has not greeted, or it grants no stream.
+    pub(super) fn grants_no_stream(&self) -> bool {
+        self.is_open() && self.sender.current_max_send_streams() == 0
     }
 
     /// Waits until the target accepts one more stream.
@@ -101,7 +114,7 @@ impl Session {
     pub(super) async fn send(&self, message: Message) -> Result<Sending, ExchangeError> {
         // Waiting for room needs a handle of its own; a clone shares the connection.
         let mut sender = self.sender.clone();
-        let stale = |error: h2::Error| ExchangeError::Stale(error.to_string());
+        let stale = |error: h2::Error| ExchangeError::Stale(words(&error));
         poll_fn(|context| sender.poll_ready(context))
             .await
             .map_err(stale)?;
@@ -167,6 +180,8 @@ pub(super) struct Sending {
 pub(super) struct Limits {
     pub(super) clock: Clock,
     pub(super) bounds: Bounds,
+    /// The connection has carried an answer, and was idle when the request left.
+    pub(super) was_idle: bool,
 }
 
 impl Sending {
@@ -191,9 +206,19 @@ impl Sending {
             Pin::new(&mut self.response).poll(context)
         })
         .await
-        .map_err(|error| error_of(&error))?;
+        .map_err(|error| {
+            failure(
+                &error,
+                Stage::Head {
+                    was_idle: limits.was_idle,
+                },
+            )
+        })?;
         let (parts, mut body) = response.into_parts();
         progress.keep(&[], limits.clock.now_ns());
+        let length = parts.headers.get(http::header::CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        let stage = Stage::Body { length };
         // The library has its own limit for heads; this one is that of HTTP/1.1, so that both
         // protocols accept the same answers.
         let is_small = head_bytes(&parts.headers) <= limits.bounds.head_bytes;
@@ -211,21 +236,24 @@ impl Sending {
         sink.head(&Head::new(status.as_u16(), &lines));
         let mut body_bytes = 0;
         while let Some(part) = self.part(&mut body).await {
-            let part = part.map_err(|error| error_of(&error))?;
+            let part = part.map_err(|error| failure(&error, stage))?;
             progress.keep(&part, limits.clock.now_ns());
             body_bytes += part.len() as u64;
             if body_bytes > limits.bounds.body_bytes {
                 return Err(too_large("body", limits.bounds.body_bytes));
             }
             sink.body(&part);
+            if let Some(refusal) = sink.refusal() {
+                return Err(ExchangeError::failed(refusal.kind(), refusal.to_string()));
+            }
             // At once, as the rules have seen the bytes: the window never closes because of us.
             body.flow_control()
                 .release_capacity(part.len())
-                .map_err(|error| error_of(&error))?;
+                .map_err(|error| failure(&error, stage))?;
         }
         // Trailers are part of the answer, and nothing is checked in them.
         let trailers = poll_fn(|context| body.poll_trailers(context)).await;
-        trailers.map(drop).map_err(|error| error_of(&error))
+        trailers.map(drop).map_err(|error| failure(&error, stage))
     }
 
     async fn part(&mut self, body: &mut RecvStream) -> Option<Result<Bytes, h2::Error>> {
@@ -251,18 +279,4 @@ fn too_large(part: &'static str, limit: u64) -> ExchangeError {
         unit: "bytes",
     };
     ExchangeError::failed(FailureKind::TooLarge, error.to_string())
-}
-
-/// An end by the target is `closed` when it ends the whole connection and `reset` when it ends the
-/// one stream; what the library itself objects to is a target that does not keep to the protocol.
-fn error_of(error: &h2::Error) -> ExchangeError {
-    let kind = match error.get_io().map(io::Error::kind) {
-        Some(io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof) => FailureKind::Closed,
-        Some(io::ErrorKind::InvalidData) => FailureKind::Protocol,
-        Some(_) => FailureKind::Reset,
-        None if error.is_library() => FailureKind::Protocol,
-        None if error.is_go_away() => FailureKind::Closed,
-        None => FailureKind::Reset,
-    };
-    ExchangeError::failed(kind, error.to_string())
 }

@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 use crate::check::{Findings, Judge};
 use crate::lane::Lane;
 use crate::measurement::FailureKind;
-use crate::parser::{Head, Sink};
+use crate::parser::{Head, ParseError, Sink};
 use crate::recorder::EXCERPT_BYTES;
 
 /// Why there is no complete answer.
@@ -15,6 +15,9 @@ use crate::recorder::EXCERPT_BYTES;
 pub(super) enum ExchangeError {
     /// Nothing of the request has left: the target had closed the connection while it was idle.
     Stale(String),
+    /// The target has declared that it did not process the request, so it can be sent again. It says so
+    /// of the whole connection, or of this request alone.
+    Unprocessed { is_leaving: bool, reason: String },
     /// The slot has failed.
     Failed(FailureKind, String),
 }
@@ -99,5 +102,9 @@ impl Sink for Judging<'_> {
 
     fn body(&mut self, part: &[u8]) {
         self.judge(|judge| judge.body(part));
+    }
+
+    fn refusal(&self) -> Option<ParseError> {
+        self.findings.refusal()
     }
 }

@@ -3,12 +3,14 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::fault::words;
 use super::http2::Session;
 use super::stream::{Socket, Stream, Traffic};
-use super::tls::Tls;
+use super::tls::{Tls, fault};
 use crate::error::TlsError;
 use crate::job::{Target, Version};
-use crate::socket::{Connect, Peer};
+use crate::measurement::FailureKind;
+use crate::socket::{Connect, Peer, refusal};
 
 /// Between two tries to get into a full listener queue.
 const QUEUE_RETRY: Duration = Duration::from_millis(1);
@@ -27,6 +29,8 @@ pub(super) enum Channel {
         stream: Box<dyn Stream>,
         /// It has carried an answer.
         is_used: bool,
+        /// When the target will close it unless a request comes before.
+        idle_until_ns: u64,
     },
     /// For several.
     Http2(Rc<Session>),
@@ -54,24 +58,25 @@ impl Route {
         &self,
         peer: &Peer,
         traffic: &Rc<Traffic>,
-    ) -> Result<Channel, String> {
+    ) -> Result<Channel, (FailureKind, String)> {
         let socket = connect(peer, traffic)
             .await
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| refusal(&error))?;
+        let refuse = |reason: String| (FailureKind::Connect, reason);
         let stream: Box<dyn Stream> = match &self.tls {
             None => Box::new(socket),
             Some(tls) => {
                 let shaken = tls.connector.connect(tls.name.clone(), socket).await;
-                let stream = shaken.map_err(|error| format!("TLS: {error}"))?;
+                let stream = shaken.map_err(|error| refuse(fault(&error)))?;
                 let agreed = stream.get_ref().1.alpn_protocol();
                 // A target that does not negotiate speaks HTTP/1.1, so only HTTP/2 has to be agreed
                 // on.
                 if self.version != Version::Http1 && agreed != Some(b"h2") {
-                    return Err(
+                    return Err(refuse(
                         "TLS: expected a target that offers HTTP/2 (ALPN `h2`), found one that \
                          does not"
                             .to_owned(),
-                    );
+                    ));
                 }
                 Box::new(stream)
             }
@@ -80,10 +85,12 @@ impl Route {
             Version::Http1 => Channel::Http1 {
                 stream,
                 is_used: false,
+                idle_until_ns: u64::MAX,
             },
             Version::Http2 { .. } => {
                 let session = Session::new(stream).await;
-                Channel::Http2(Rc::new(session.map_err(|error| error.to_string())?))
+                let session = session.map_err(|error| refuse(words(&error)));
+                Channel::Http2(Rc::new(session?))
             }
         })
     }

@@ -26,7 +26,7 @@ pub(crate) fn exchange(
     request: &[u8],
     timeout: Duration,
 ) -> Result<Answer, Failure> {
-    let failed = |error: std::io::Error| Failure::Connect(error.to_string());
+    let failed = |error: std::io::Error| Failure::Connect(crate::socket::refusal(&error).1);
     let route = Route::new(target).map_err(|error| Failure::Connect(error.to_string()))?;
     let peer = Peer::new(&target.address).map_err(failed)?;
     let message = Message::new(request, route.is_encrypted());
@@ -37,7 +37,7 @@ pub(crate) fn exchange(
     let mut progress = ResponseProgress::default();
     let conversation = async {
         let channel = route.connect(&peer, &Rc::default()).await;
-        match channel.map_err(Failure::Connect)? {
+        match channel.map_err(|(_, reason)| Failure::Connect(reason))? {
             Channel::Http1 { mut stream, .. } => {
                 let mut parser = Parser::new(Bounds::default());
                 parser.start(bodiless);
@@ -66,6 +66,7 @@ pub(crate) fn exchange(
                 let limits = Limits {
                     clock: Clock::start(),
                     bounds: Bounds::default(),
+                    was_idle: false,
                 };
                 let received = match session.send(message).await {
                     Ok(sending) => sending.receive(limits, &mut progress, &mut answer).await,
@@ -92,7 +93,9 @@ fn failure(error: ExchangeError, found_bytes: usize) -> Failure {
         ExchangeError::Failed(FailureKind::Closed, _) => Failure::Closed { found_bytes },
         ExchangeError::Failed(FailureKind::Protocol, reason) => Failure::Protocol(reason),
         ExchangeError::Failed(FailureKind::TooLarge, reason) => Failure::TooLarge(reason),
-        ExchangeError::Failed(_, reason) | ExchangeError::Stale(reason) => Failure::Reset {
+        ExchangeError::Failed(_, reason)
+        | ExchangeError::Stale(reason)
+        | ExchangeError::Unprocessed { reason, .. } => Failure::Reset {
             found_bytes,
             reason,
         },

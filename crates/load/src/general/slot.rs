@@ -1,5 +1,6 @@
 //! A place carries one slot after the other: connection, request, answer, verdict.
 
+use std::mem::replace;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -15,11 +16,23 @@ use crate::parser::Parser;
 use crate::script::{Next, SlotState};
 use crate::supply::Taken;
 
+/// So often a request is sent again.
+const REPEATS_MAX: u32 = 10;
+
+/// The pause before a repeat doubles so often, from 1 ms to 64 ms.
+const PAUSE_DOUBLINGS_MAX: u32 = 6;
+
 /// A slot under way, and the buffers that the place uses for one after the other.
 pub(super) struct Slot {
     state: SlotState,
     /// The slot needed a new connection, which has until then to answer.
     give_up_ns: Option<u64>,
+    /// How often the target has declared the request unprocessed.
+    repeats: u32,
+    /// A request that is sent again has until then, whatever connection it needs.
+    repeat_until_ns: u64,
+    /// The request left at least once.
+    is_sent: bool,
     progress: ResponseProgress,
     parser: Parser,
 }
@@ -41,6 +54,9 @@ pub(super) async fn work(state: Rc<EngineState>, place: Place, first: Taken) {
     let mut slot = Slot {
         state: SlotState::default(),
         give_up_ns: None,
+        repeats: 0,
+        repeat_until_ns: u64::MAX,
+        is_sent: false,
         progress: ResponseProgress::default(),
         parser: Parser::new(endpoint.bounds),
     };
@@ -77,10 +93,13 @@ impl EngineState {
                 Next::Cut { end_ns } => return End::Cut { end_ns },
             }
             slot.give_up_ns = None;
+            slot.repeats = 0;
+            slot.repeat_until_ns = u64::MAX;
+            slot.is_sent = false;
             slot.progress.start();
             let outcome = self.request(place, slot).await;
             let (outcome, done_ns) = self.conclude(place, slot, outcome.err());
-            if outcome == Err(FailureKind::Connect) {
+            if outcome.is_err_and(FailureKind::is_without_connection) {
                 end = End::Refused;
             }
             let lane = &mut self.lanes.borrow_mut()[place.lane];
@@ -100,7 +119,11 @@ impl EngineState {
                 let now_ns = self.clock.now_ns();
                 slot.state.due_ns.get_or_insert(now_ns);
                 slot.give_up_ns = Some(now_ns.saturating_add(timeout_ns));
-                self.open(place.lane, endpoint.link_of(place.index)).await?;
+                let opening = self.open(place.lane, endpoint.link_of(place.index));
+                match tokio::time::timeout(self.left(slot, endpoint.timeout), opening).await {
+                    Ok(opened) => opened?,
+                    Err(_) => return Err(no_answer(endpoint.timeout)),
+                }
                 continue;
             };
             let session = match &channel {
@@ -109,9 +132,11 @@ impl EngineState {
             };
             // A slot that needed a connection has its time from the connect on, any other from
             // here.
-            let left = slot.give_up_ns.map_or(endpoint.timeout, |give_up_ns| {
-                Duration::from_nanos(give_up_ns.saturating_sub(self.clock.now_ns()))
-            });
+            let left = self.left(slot, endpoint.timeout);
+            let give_up_ns = self
+                .clock
+                .now_ns()
+                .saturating_add(crate::clock::to_ns(left));
             let tried = tokio::time::timeout(left, self.attempt(place, channel, slot)).await;
             let retire = || {
                 if let Some(session) = &session {
@@ -120,22 +145,96 @@ impl EngineState {
             };
             match tried {
                 Err(_) => {
+                    let is_let_in = session
+                        .as_ref()
+                        .is_none_or(|session| !session.grants_no_stream());
                     retire();
-                    let reason = format!("no complete answer within {:?}", endpoint.timeout);
+                    if is_let_in || slot.is_sent {
+                        return Err(no_answer(endpoint.timeout));
+                    }
+                    let reason = format!(
+                        "the request did not leave within {:?}: the server grants no stream of HTTP/2 \
+                         (it sent no SETTINGS, or MAX_CONCURRENT_STREAMS 0)",
+                        endpoint.timeout
+                    );
                     return Err((FailureKind::Timeout, reason));
+                }
+                Ok(Err(ExchangeError::Unprocessed { is_leaving, reason })) => {
+                    if is_leaving {
+                        retire();
+                    }
+                    self.repeat(place, slot, give_up_ns, is_leaving, &reason)
+                        .await?;
                 }
                 // Nothing of the request has left: this is no failure of it, but it needs another
                 // connection. A new one that is stale at once is the target's refusal to answer.
                 Ok(Err(ExchangeError::Stale(reason))) => {
                     retire();
-                    if slot.give_up_ns.is_some() {
+                    // Over HTTP/2 others may have used up the new connection meanwhile.
+                    if slot.give_up_ns.is_some() && session.is_none() {
                         return Err((FailureKind::Reset, reason));
+                    }
+                    if slot.give_up_ns.is_some() {
+                        self.repeat(place, slot, give_up_ns, false, &reason).await?;
                     }
                 }
                 Ok(Err(ExchangeError::Failed(kind, reason))) => return Err((kind, reason)),
                 Ok(Ok(())) => return Ok(()),
             }
         }
+    }
+
+    /// The time that a request has left.
+    fn left(&self, slot: &Slot, timeout: Duration) -> Duration {
+        let now_ns = self.clock.now_ns();
+        let whole_ns = now_ns.saturating_add(crate::clock::to_ns(timeout));
+        let give_up_ns = slot.give_up_ns.unwrap_or(whole_ns);
+        Duration::from_nanos(give_up_ns.min(slot.repeat_until_ns).saturating_sub(now_ns))
+    }
+
+    /// Makes ready to send a request again that the target has declared unprocessed.
+    ///
+    /// # Errors
+    ///
+    /// If it was sent again often enough.
+    async fn repeat(
+        &self,
+        place: Place,
+        slot: &mut Slot,
+        give_up_ns: u64,
+        is_leaving: bool,
+        reason: &str,
+    ) -> Result<(), (FailureKind, String)> {
+        // Latency counts from the first send, and so does the time allowed.
+        slot.state.due_ns.get_or_insert(slot.state.sent_ns);
+        slot.repeat_until_ns = slot.repeat_until_ns.min(give_up_ns);
+        if slot.repeats == REPEATS_MAX {
+            let kind = match is_leaving {
+                true => FailureKind::Closed,
+                false => FailureKind::Reset,
+            };
+            let times = slot.repeats + 1;
+            let reason = match slot.is_sent {
+                true => format!(
+                    "the server did not process the request, which was sent {times} times: {reason}"
+                ),
+                false => {
+                    format!("the request did not leave on any of {times} connections: {reason}")
+                }
+            };
+            return Err((kind, reason));
+        }
+        slot.repeats += 1;
+        if slot.is_sent && !slot.state.is_discarded {
+            self.lanes.borrow_mut()[place.lane].recorder.sent_again += 1;
+        }
+        // At once after the first refusal, which is how a connection of a fixed number of requests ends.
+        // A server that refuses again gets time.
+        if slot.repeats > 1 {
+            let pause_ms = 1 << (slot.repeats - 2).min(PAUSE_DOUBLINGS_MAX);
+            tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+        }
+        Ok(())
     }
 
     async fn attempt(
@@ -148,7 +247,15 @@ impl EngineState {
         slot.state.findings.start();
         slot.progress.start();
         match channel {
-            Channel::Http1 { stream, is_used } => {
+            Channel::Http1 {
+                stream,
+                is_used,
+                idle_until_ns,
+            } => {
+                // The target has said how long it keeps an idle connection.
+                if self.clock.now_ns() >= idle_until_ns {
+                    return Err(ExchangeError::Stale("it was idle for too long".to_owned()));
+                }
                 let kept = self.over_http1(place, stream, is_used, slot).await?;
                 if let Some(channel) = kept.filter(|_| endpoint.keep_alive) {
                     endpoint.link(place.index).keep(channel);
@@ -219,6 +326,7 @@ impl EngineState {
         Ok(finished?.then_some(Channel::Http1 {
             stream,
             is_used: true,
+            idle_until_ns: slot.parser.idle_until_ns(self.clock.now_ns()),
         }))
     }
 
@@ -235,14 +343,19 @@ impl EngineState {
                 .map_err(|reason| ExchangeError::failed(FailureKind::Protocol, reason))?,
         };
         let _room = session.enter().await;
+        let was_idle = session.is_used.get() && session.is_alone();
         // As over HTTP/1.1: read before, stored when it has left.
         let now_ns = self.clock.now_ns();
         let sending = session.send(message).await?;
         slot.state.sent_ns = now_ns;
-        self.lanes.borrow_mut()[place.lane].sent(&mut slot.state);
+        // It counts as sent once.
+        if !replace(&mut slot.is_sent, true) {
+            self.lanes.borrow_mut()[place.lane].sent(&mut slot.state);
+        }
         let limits = Limits {
             clock: self.clock,
             bounds: endpoint.bounds,
+            was_idle,
         };
         let mut judging = Judging {
             lanes: &self.lanes,
@@ -250,9 +363,13 @@ impl EngineState {
             request: slot.state.request,
             findings: &mut slot.state.findings,
         };
-        sending
+        let received = sending
             .receive(limits, &mut slot.progress, &mut judging)
-            .await
+            .await;
+        session
+            .is_used
+            .set(session.is_used.get() || received.is_ok());
+        received
     }
 
     /// Writes down how the request ended, and says when.
@@ -281,4 +398,9 @@ impl EngineState {
         lane.failed(&slot.state, fault, || reason);
         (Err(kind), done_ns)
     }
+}
+
+fn no_answer(timeout: Duration) -> (FailureKind, String) {
+    let reason = format!("no complete answer within {timeout:?}");
+    (FailureKind::Timeout, reason)
 }

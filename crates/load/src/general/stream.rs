@@ -12,6 +12,9 @@ use tokio::net::{TcpStream, UnixStream};
 
 use crate::socket::Peer;
 
+/// Bytes that a task reads before it lets others run.
+const AT_ONCE_MAX: usize = 64 * 1024;
+
 /// Bytes that moved through the sockets of one generator thread, TLS and framing included.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
@@ -38,6 +41,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
 /// A socket on its way to a target, or there.
 pub(super) struct Socket {
     kind: Kind,
+    /// Bytes that were read since a read had to wait.
+    at_once: usize,
     traffic: Rc<Traffic>,
 }
 
@@ -55,6 +60,7 @@ impl Socket {
         };
         Ok(Socket {
             kind,
+            at_once: 0,
             traffic: Rc::clone(traffic),
         })
     }
@@ -81,12 +87,25 @@ impl AsyncRead for Socket {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        // The server may send faster than answers are parsed. The task gives way to the others then,
+        // and to timeouts and the stop flag.
+        if self.at_once >= AT_ONCE_MAX {
+            self.at_once = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let before = buffer.filled().len();
-        ready!(match &mut self.kind {
+        let polled = match &mut self.kind {
             Kind::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
             Kind::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
-        })?;
-        count(&self.traffic.bytes_in, buffer.filled().len() - before);
+        };
+        if polled.is_pending() {
+            self.at_once = 0;
+        }
+        ready!(polled)?;
+        let bytes = buffer.filled().len() - before;
+        self.at_once += bytes;
+        count(&self.traffic.bytes_in, bytes);
         Poll::Ready(Ok(()))
     }
 }

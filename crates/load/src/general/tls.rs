@@ -6,11 +6,13 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::client::danger::{
     HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
 };
+use tokio_rustls::rustls::client::{WebPkiServerVerifier, verify_server_name};
 use tokio_rustls::rustls::crypto::{self, CryptoProvider};
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{
-    ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
 use crate::error::TlsError;
@@ -31,7 +33,20 @@ impl Tls {
             .map_err(|error| TlsError::Library(error.to_string()))?;
         let mut config = match trust {
             Trust::System => builder.with_root_certificates(trusted_by_system()?),
-            Trust::Authorities(pem) => builder.with_root_certificates(authorities(pem)?),
+            Trust::Authorities(pem) => {
+                let roots = Arc::new(authorities(pem)?);
+                let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider)
+                    .build()
+                    .map_err(|error| TlsError::Library(error.to_string()))?;
+                // They could all be read: the line above has done so.
+                let trusted = CertificateDer::pem_slice_iter(pem).flatten().collect();
+                builder
+                    .dangerous()
+                    .with_custom_certificate_verifier(Arc::new(OrTheTrustedOne {
+                        verifier,
+                        trusted,
+                    }))
+            }
             Trust::SkipVerification => builder
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(SkipVerification { provider })),
@@ -84,6 +99,81 @@ fn authorities(pem: &[u8]) -> Result<RootCertStore, TlsError> {
         return Err(TlsError::Authorities("none".to_owned()));
     }
     Ok(roots)
+}
+
+/// The words for a handshake that failed.
+pub(super) fn fault(error: &std::io::Error) -> String {
+    let cause = error
+        .get_ref()
+        .and_then(|cause| cause.downcast_ref::<Error>());
+    match cause {
+        Some(Error::InvalidCertificate(CertificateError::Other(other)))
+            if format!("{other:?}").contains("CaUsedAsEndEntity") =>
+        {
+            "TLS: the server shows the certificate of an authority as its own; name this very \
+             certificate with `--ca`, or use `--insecure`"
+                .to_owned()
+        }
+        _ => format!("TLS: {error}"),
+    }
+}
+
+/// Verifies as usual, and accepts a server whose own certificate is one of the trusted ones, byte for
+/// byte: a self-signed one is made as that of an authority, which may not be that of a server.
+#[derive(Debug)]
+struct OrTheTrustedOne {
+    verifier: Arc<WebPkiServerVerifier>,
+    trusted: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for OrTheTrustedOne {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        stapled: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified = self
+            .verifier
+            .verify_server_cert(certificate, others, name, stapled, now);
+        match verified {
+            // The only objections that an authority's own certificate calls forth. Its dates are
+            // judged before them, and its name here.
+            Err(Error::InvalidCertificate(
+                CertificateError::Other(_) | CertificateError::UnknownIssuer,
+            )) if self.trusted.iter().any(|it| it == certificate) => {
+                verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier
+            .verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier
+            .verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier.supported_verify_schemes()
+    }
 }
 
 /// Accepts every certificate, but still verifies that the target has its private key.

@@ -1,5 +1,7 @@
 //! What is wrong with the bytes of an answer.
 
+use crate::measurement::FailureKind;
+
 /// Why the bytes cannot be an acceptable answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
@@ -16,4 +18,26 @@ pub enum ParseError {
         /// What `limit` counts.
         unit: &'static str,
     },
+    /// Of the body more would have to be kept than is kept of any.
+    #[error(
+        "the body of the answer has more than {limit} bytes: too large to capture from, or to compare \
+         in parts"
+    )]
+    TooLargeToCapture {
+        /// Bytes that would have been kept.
+        limit: usize,
+    },
+}
+
+impl ParseError {
+    /// The outcome that it counts under.
+    #[must_use]
+    pub fn kind(&self) -> FailureKind {
+        match self {
+            ParseError::Malformed(_) => FailureKind::Protocol,
+            ParseError::TooLarge { .. } | ParseError::TooLargeToCapture { .. } => {
+                FailureKind::TooLarge
+            }
+        }
+    }
 }

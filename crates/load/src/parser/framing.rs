@@ -20,10 +20,14 @@ pub(super) struct Lengths {
     chunked: bool,
     close: bool,
     keep_alive: bool,
+    /// Why they say nothing, which matters only where there is a body.
+    fault: Option<ParseError>,
+    /// Seconds for which the server keeps an idle connection, where it says so.
+    pub(super) idle_s: Option<u32>,
 }
 
 impl Lengths {
-    pub(super) fn read(headers: &[Header<'_>]) -> Result<Lengths, ParseError> {
+    pub(super) fn read(headers: &[Header<'_>]) -> Lengths {
         let mut lengths = Lengths::default();
         for header in headers {
             // The length of the name sorts out nearly all headers at the price of one comparison.
@@ -31,22 +35,49 @@ impl Lengths {
                 10 if header.name.eq_ignore_ascii_case("connection") => {
                     lengths.read_connection(header.value);
                 }
+                10 if header.name.eq_ignore_ascii_case("keep-alive") => {
+                    lengths.read_keep_alive(header.value);
+                }
                 14 if header.name.eq_ignore_ascii_case("content-length") => {
-                    lengths.read_content_length(header.value)?;
+                    let read = lengths.read_content_length(header.value);
+                    lengths.fault = lengths.fault.or(read.err());
                 }
                 17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
-                    lengths.read_transfer_encoding(header.value)?;
+                    let read = lengths.read_transfer_encoding(header.value);
+                    lengths.fault = lengths.fault.or(read.err());
                 }
                 _ => {}
             }
         }
-        Ok(lengths)
+        lengths
     }
 
     /// Whether another request may follow on the connection, as far as the headers say so. HTTP/1.1 keeps
     /// it unless told otherwise, HTTP/1.0 closes it unless told otherwise (RFC 9112, section 9.3).
     pub(super) fn keeps_connection(&self, is_http_1_1: bool) -> bool {
-        !self.close && (is_http_1_1 || self.keep_alive)
+        // Two readers may choose different lengths, which is how answers are smuggled: the next request
+        // needs another connection (RFC 9112, section 6.1).
+        let is_ambiguous = self.chunked && self.content.is_some();
+        !self.close && !is_ambiguous && (is_http_1_1 || self.keep_alive)
+    }
+
+    /// `max=0` announces the end of the connection, and `timeout` how long it may be idle.
+    fn read_keep_alive(&mut self, value: &[u8]) {
+        for option in value.split(|byte| *byte == b',') {
+            let mut sides = option.splitn(2, |byte| *byte == b'=');
+            let name = sides.next().unwrap_or_default().trim_ascii();
+            let number = sides.next().unwrap_or_default().trim_ascii();
+            // A number that is none, or beyond 32 bits, says nothing of use.
+            let number = std::str::from_utf8(number)
+                .ok()
+                .and_then(|it| it.parse().ok());
+            if name.eq_ignore_ascii_case(b"max") {
+                self.close |= number == Some(0);
+            } else if name.eq_ignore_ascii_case(b"timeout") {
+                self.close |= number == Some(0);
+                self.idle_s = number;
+            }
+        }
     }
 
     /// How the body ends; `bodiless` is the answer to a HEAD.
@@ -56,20 +87,17 @@ impl Lengths {
         is_http_1_1: bool,
         bodiless: bool,
     ) -> Result<Framing, ParseError> {
-        // Two readers may choose different ones, which is how answers are smuggled (RFC 9112,
-        // section 6.1).
-        if self.chunked && self.content.is_some() {
-            return Err(ParseError::Malformed(
-                "both `Content-Length` and `Transfer-Encoding`",
-            ));
+        // Before the lengths: here they say how long the body would have been.
+        if bodiless || status == 204 || status == 304 {
+            return Ok(Framing::None);
+        }
+        if let Some(fault) = self.fault {
+            return Err(fault);
         }
         if self.chunked && !is_http_1_1 {
             return Err(ParseError::Malformed("`Transfer-Encoding` in HTTP/1.0"));
         }
-        // Before the lengths: here `Content-Length` says how long the body would have been.
-        if bodiless || status == 204 || status == 304 {
-            return Ok(Framing::None);
-        }
+        // Beside a `Content-Length` it wins (RFC 9112, section 6.3).
         if self.chunked {
             return Ok(Framing::Chunked);
         }

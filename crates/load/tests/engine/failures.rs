@@ -134,9 +134,13 @@ fn a_used_connection_that_is_closed_instead_of_an_answer_fails_and_is_not_retrie
     assert_eq!(
         measurement.outcomes.failed,
         Failed {
-            closed: 5,
+            closed_idle: 5,
             ..Failed::default()
         }
+    );
+    assert_eq!(
+        measurement.failures[0].reason,
+        "the server closed the kept connection before it answered"
     );
     assert_eq!(server.requests(), 10);
 }

@@ -16,6 +16,8 @@ mod open;
 mod scenario;
 mod server;
 mod together;
+mod wire;
+mod wire_http2;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

@@ -176,6 +176,23 @@ impl Client {
         Some((number, String::from_utf8_lossy(&request).into_owned()))
     }
 
+    /// The next bytes, as many as these; `None` at the end of the connection.
+    pub(crate) fn bytes(&mut self, count: usize) -> Option<Vec<u8>> {
+        self.read_until(|received| (received.len() >= count).then_some(count))?;
+        Some(self.received.drain(..count).collect())
+    }
+
+    /// Writes this over and over, as fast as the socket takes it, until the client is gone.
+    pub(crate) fn flood(&mut self, piece: &[u8]) {
+        let block = piece.repeat(256 * 1024 / piece.len() + 1);
+        while self.stream.write_all(&block).is_ok() {}
+    }
+
+    /// Ends this side of the connection.
+    pub(crate) fn close_write(&mut self) {
+        let _ = rustix::net::shutdown(self.stream.descriptor(), rustix::net::Shutdown::Write);
+    }
+
     /// The head of a request whose body is left unread.
     pub(crate) fn head_only(&mut self) {
         self.read_until(|received| {

@@ -112,14 +112,15 @@ fn counts(merged: &Merged<'_>) -> String {
 fn failures(merged: &Merged<'_>) -> Vec<(String, String)> {
     let (mismatched, failed) = (&merged.outcomes.mismatched, &merged.outcomes.failed);
     let length = mismatched.body + mismatched.graphql + mismatched.header;
-    let receive = failed.reset + failed.closed;
+    let receive = failed.reset + failed.closed + failed.closed_idle;
     let exceptions = failed.timeout + failed.protocol + failed.too_large;
-    let all = failed.connect + receive + length + exceptions;
+    let connect = failed.connect + failed.local_port;
+    let all = connect + receive + length + exceptions;
     let mut lines = vec![("Failed requests:".to_owned(), all.to_string())];
     if all > 0 {
         let kinds = format!(
             "   (Connect: {}, Receive: {receive}, Length: {length}, Exceptions: {exceptions})",
-            failed.connect
+            connect
         );
         lines.push((kinds, String::new()));
     }

@@ -47,6 +47,9 @@ pub struct RoundRecord {
     /// Sends that had to wait for a free connection (open loop): their lateness is the target's
     /// doing, not the generator's.
     pub waited: u64,
+    /// How often a request was sent again because the target had declared it unprocessed (HTTP/2).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sent_again: u64,
     /// What became of the intended sends; the sum is `planned`.
     pub outcomes: Outcomes,
     /// Complete answers by status code.
@@ -379,4 +382,9 @@ impl RoundRecord {
         // A measurement without an answer has no length.
         float(paused_us) / float(self.elapsed_us.max(1))
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -66,6 +66,7 @@ fn measurement(plan: &SlicePlan, variant: usize, latency: Duration) -> Measureme
         sent: counted,
         waited: 0,
         unsolicited: 0,
+        sent_again: 0,
         elapsed: plan.length(),
         sending: plan.length(),
         window_width: 100 * MS,

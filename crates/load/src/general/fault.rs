@@ -1,0 +1,111 @@
+//! What went wrong over HTTP/2: the outcome that it counts under, and words that name the server's part in
+//! it.
+
+use std::io;
+
+use h2::{Error, Reason};
+
+use super::progress::ExchangeError;
+use crate::answer::CLOSED_IDLE;
+use crate::measurement::FailureKind;
+
+/// How far an answer was when it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Nothing of it had come, on a connection that perhaps was idle before.
+    Head { was_idle: bool },
+    /// The head had come, perhaps with this `content-length`.
+    Body { length: Option<u64> },
+}
+
+/// The failure of a stream.
+///
+/// An end by the server is `closed` when it ends the whole connection and `reset` when it ends the one
+/// stream. What the library itself objects to is a server that does not keep to the protocol.
+pub(super) fn failure(error: &Error, stage: Stage) -> ExchangeError {
+    if matches!(stage, Stage::Head { .. })
+        && let Some(is_leaving) = is_unprocessed(error)
+    {
+        let reason = words(error);
+        return ExchangeError::Unprocessed { is_leaving, reason };
+    }
+    if stage == (Stage::Head { was_idle: true }) && error.is_io() {
+        return ExchangeError::failed(FailureKind::ClosedIdle, CLOSED_IDLE);
+    }
+    let kind = match error.get_io().map(io::Error::kind) {
+        Some(io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof) => FailureKind::Closed,
+        Some(io::ErrorKind::InvalidData) => FailureKind::Protocol,
+        Some(_) => FailureKind::Reset,
+        None if error.is_library() => FailureKind::Protocol,
+        None if error.is_go_away() => FailureKind::Closed,
+        None => FailureKind::Reset,
+    };
+    ExchangeError::failed(kind, words_at(error, stage))
+}
+
+/// Whether the server declares that it did not process a request, and if so, whether it says so of all
+/// that follow on the connection (RFC 9113, sections 6.8 and 8.7). The library gives the error of a
+/// GOAWAY only to streams above its last stream.
+fn is_unprocessed(error: &Error) -> Option<bool> {
+    if !error.is_remote() {
+        return None;
+    }
+    match error.reason() {
+        _ if error.is_go_away() => Some(true),
+        Some(Reason::REFUSED_STREAM) => Some(false),
+        _ => None,
+    }
+}
+
+fn words_at(error: &Error, stage: Stage) -> String {
+    let is_malformed = error.is_library() && error.is_reset();
+    match stage {
+        Stage::Body {
+            length: Some(length),
+        } if is_malformed => format!(
+            "the body is shorter or longer than the {length} bytes that its `content-length` promises"
+        ),
+        Stage::Head { .. } if is_malformed => format!(
+            "the head of the answer is malformed: `:status` is missing or there twice, a name is not in \
+             lower case, or HTTP/2 forbids a header (such as `connection`) ({})",
+            name(error)
+        ),
+        _ => words(error),
+    }
+}
+
+/// What the error says of the server.
+pub(super) fn words(error: &Error) -> String {
+    if let Some(error) = error.get_io() {
+        return match error.kind() {
+            io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
+                "the server closed the connection within the answer".to_owned()
+            }
+            _ => format!("the connection failed: {error}"),
+        };
+    }
+    let name = name(error);
+    match error.reason() {
+        Some(_) if error.is_remote() && error.is_go_away() => {
+            format!("the server ended the connection (GOAWAY, {name})")
+        }
+        Some(_) if error.is_remote() => format!("the server reset the stream ({name})"),
+        Some(Reason::FRAME_SIZE_ERROR) => format!(
+            "expected frames of HTTP/2, found a frame of invalid size ({name}); an HTTP/1.1 server \
+             answers so, which needs a load without `--http2`"
+        ),
+        Some(_) if error.is_library() && error.is_go_away() => format!(
+            "the server broke a rule of HTTP/2 ({name}), for example by a push that was not allowed or \
+             by a frame at the wrong time"
+        ),
+        Some(_) if error.is_library() => format!("the server broke a rule of HTTP/2 ({name})"),
+        _ => error.to_string(),
+    }
+}
+
+/// The name of its code as RFC 9113 writes it.
+fn name(error: &Error) -> String {
+    error
+        .reason()
+        .map_or_else(String::new, |reason| format!("{reason:?}"))
+}
