@@ -150,7 +150,7 @@ fn verdict(row: &VariantSummary) -> String {
     match &row.verdict {
         Verdict::Slower { .. } => toned(Tone::Worse, &text),
         Verdict::Faster { .. } => toned(Tone::Better, &text),
-        Verdict::Invalid { .. } => toned(Tone::Refused, &text),
+        Verdict::Invalid { .. } | Verdict::Withheld { .. } => toned(Tone::Refused, &text),
         _ => text,
     }
 }

@@ -82,7 +82,7 @@ pub(super) fn verdict_class(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Slower { .. } => "worse",
         Verdict::Faster { .. } => "better",
-        Verdict::Invalid { .. } => "refused",
+        Verdict::Invalid { .. } | Verdict::Withheld { .. } => "refused",
         _ => "same",
     }
 }
