@@ -314,14 +314,6 @@ impl VariantSummary {
         remarked(self.verdict.short(), self.remark.as_deref())
     }
 
-    /// The figures that a reader may see, and whether they are trusted; empty where it did not do its work.
-    pub(crate) fn shown(&self) -> (&BTreeMap<Metric, MetricSummary>, bool) {
-        match &self.estimate {
-            Some(estimate) if self.metrics.is_empty() => (&estimate.metrics, false),
-            _ => (&self.metrics, true),
-        }
-    }
-
     /// One of its figures that are trusted.
     pub fn metric(&self, metric: Metric) -> Option<&MetricSummary> {
         self.metrics.get(&metric)

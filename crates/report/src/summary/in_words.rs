@@ -109,14 +109,12 @@ fn would_have_shown(compared: &Compared<'_>, overhead: &OverheadSummary) -> Opti
 fn mean_otherwise(compared: &Compared<'_>) -> Option<String> {
     let (_, mean) = few::disagreeing(compared.headline, compared.metrics)?;
     let size = mean.in_words(Metric::Mean)?;
-    let (word, pays) = match mean.claim {
-        ClaimName::Higher => ("costs", "pay"),
-        _ => ("saves", "save"),
+    let word = match mean.claim {
+        ClaimName::Higher => "costs",
+        _ => "saves",
     };
-    let share = compared.few.and_then(|few| few.share_of_requests);
-    let payers = share.map_or_else(String::new, |share| {
-        format!(", which {} {pays}", few::of_requests(share))
-    });
+    let payers = compared.few.and_then(|few| few.payers.as_ref());
+    let payers = payers.map_or_else(String::new, |payers| format!(": {payers}"));
     Some(format!(
         "; on average, slow requests included, it {word} {size}{payers}"
     ))

@@ -121,12 +121,14 @@ fn is_alike(own: f64, of_baseline: f64) -> bool {
 }
 
 /// Mean lateness of one measurement in microseconds, without the latest hundredth and without sends
-/// that waited for a connection: those are the target's doing, and are the latest.
+/// that waited for a connection, be it for a free one or a new one: those are the target's doing, and are
+/// the latest. None where most sends waited.
 fn lateness_us(round: &RoundRecord) -> Option<f64> {
     let lateness = round.lateness_ns_hdr.histogram();
-    let waited = ratio(float(round.waited), float(lateness.len()));
+    let opened = round.connect_ns_hdr.histogram().len();
+    let waited = ratio(float(round.waited + opened), float(lateness.len()));
     let kept = 0.99 * (1.0 - waited);
-    if kept <= 0.0 {
+    if kept < 0.5 {
         return None;
     }
     Some(lateness.trimmed_mean_ns(kept)? / 1e3)
