@@ -8,7 +8,7 @@ use crate::explain;
 use crate::metric::Metric;
 use crate::recording::Recording;
 use crate::summary::in_words::{self, amount};
-use crate::summary::{ClaimName, OverheadSummary, Summary, VariantSummary};
+use crate::summary::{ClaimName, FewPay, OverheadSummary, Summary, VariantSummary, Verdict};
 
 /// The most variants of which each has its figure in the sentence.
 const NAMED_MAX: usize = 4;
@@ -36,6 +36,9 @@ pub(crate) fn sentence(recording: &Recording, summary: &Summary) -> String {
 /// `` `rhai` costs a typical request 52 us (46 to 60), some 28 % of the baseline's typical 190 us, at 100
 /// requests/s; processor time +56 us a request; p99 +0.23 ms. ``
 fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> String {
+    if let Some(withheld) = withheld(summary, &[row]) {
+        return withheld;
+    }
     let baseline = summary.variant(&row.baseline);
     // What is wrong with a baseline is why a variant has no verdict.
     let told = baseline.filter(|it| !it.has_number()).unwrap_or(row);
@@ -46,6 +49,62 @@ fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Str
     parts.extend(moved(row, Metric::Cpu, "processor time"));
     parts.extend(moved(row, Metric::P99, "p99"));
     parts.join("; ") + "."
+}
+
+/// `No verdict: other programs used 74 % of the cores (failed check: lateness). Estimate +90 us (60 to 110),
+/// not trusted. End what else runs, or use …` of the rows whose verdict is withheld, or that on their
+/// baseline; none where there are none.
+fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
+    let cause_of = |row: &VariantSummary| -> Option<(String, Verdict)> {
+        if let Some(cause) = row.verdict.cause() {
+            return Some((cause, row.verdict.clone()));
+        }
+        let baseline = summary.variant(&row.baseline)?;
+        let cause = baseline.verdict.cause()?;
+        let cause = format!("of the baseline `{}`, {cause}", baseline.name);
+        Some((cause, baseline.verdict.clone()))
+    };
+    let doubtful: Vec<(&VariantSummary, String, Verdict)> = rows
+        .iter()
+        .filter(|row| is_withheld(summary, row))
+        .filter_map(|row| cause_of(row).map(|(cause, verdict)| (*row, cause, verdict)))
+        .collect();
+    let (first, cause, verdict) = doubtful.first()?;
+    let whom = match doubtful.len() {
+        all if all == rows.len() && summary.comparisons == 0 => String::new(),
+        1 => format!(" on `{}`", first.name),
+        several => format!(" on {several} of {}", rows.len()),
+    };
+    let is_other = |(_, other, _): &&(&VariantSummary, String, Verdict)| other != cause;
+    let others = match doubtful.iter().filter(is_other).count() {
+        0 => String::new(),
+        others => format!(", and other causes for {others}"),
+    };
+    let estimates: Vec<String> = doubtful
+        .iter()
+        .filter_map(|(row, ..)| {
+            let words = row.estimate.as_ref()?.words.as_ref()?;
+            Some(match rows.len() {
+                1 => words.clone(),
+                _ => format!("{words} with `{}`", row.name),
+            })
+        })
+        .collect();
+    let estimates = match estimates.as_slice() {
+        [] => String::new(),
+        [one] => format!(" Estimate {one}, not trusted."),
+        [some @ .., _] if some.len() >= NAMED_MAX => {
+            let more = estimates.len() - NAMED_MAX;
+            let named = estimates[..NAMED_MAX].join(", ");
+            format!(" Estimates, not trusted: {named}, and {more} more.")
+        }
+        few => format!(" Estimates, not trusted: {}.", few.join(", ")),
+    };
+    let remedy = match verdict {
+        Verdict::Withheld { remedy, .. } => format!(" {}.", begun(remedy)),
+        _ => String::new(),
+    };
+    Some(format!("No verdict{whom}: {cause}{others}.{estimates}{remedy}"))
 }
 
 /// `processor time +56 us`, `p99 unchanged within 0.2 ms`; none without an interval.
@@ -99,7 +158,9 @@ fn of_several(recording: &Recording, summary: &Summary, rows: &[&VariantSummary]
             .and_then(|figure| figure.overhead.as_ref());
         overhead.is_some_and(|it| it.claim == ClaimName::NoDifferenceShown)
     });
-    let rest = rows.len() - shown.len() - alike;
+    let withheld = withheld(summary, rows);
+    let doubtful = rows.iter().filter(|row| is_withheld(summary, row)).count();
+    let rest = rows.len() - shown.len() - alike - doubtful;
     let mut parts = Vec::new();
     if !shown.is_empty() {
         parts.push(sizes(recording, summary, &shown));
@@ -108,7 +169,55 @@ fn of_several(recording: &Recording, summary: &Summary, rows: &[&VariantSummary]
     for (count, words) in kinds.into_iter().filter(|(count, _)| *count > 0) {
         parts.push(format!("{words} {} of {}", count, rows.len()));
     }
-    begun(&parts.join("; ")) + "."
+    parts.extend(few_pay(rows));
+    let said = match parts.as_slice() {
+        [] => String::new(),
+        parts => begun(&parts.join("; ")) + ".",
+    };
+    let both: Vec<String> = [Some(said), withheld].into_iter().flatten().collect();
+    both.join(" ").trim().to_owned()
+}
+
+/// Whether the verdict on a variant or on its baseline is withheld.
+fn is_withheld(summary: &Summary, row: &VariantSummary) -> bool {
+    let baseline = summary.variant(&row.baseline);
+    let both = [Some(row), baseline].into_iter().flatten();
+    both.into_iter()
+        .any(|row| matches!(row.verdict, Verdict::Withheld { .. }))
+        && row.estimate.is_some()
+}
+
+/// `` on average, slow requests included, +1.04 ms with `b` (about a fifth of the requests pay) ``: the
+/// largest first; none where the mean agrees everywhere.
+fn few_pay(rows: &[&VariantSummary]) -> Option<String> {
+    let found = rows
+        .iter()
+        .filter_map(|row| Some((*row, row.few_pay.as_ref()?)));
+    let mut found: Vec<(&VariantSummary, &FewPay)> = found.collect();
+    found.sort_by(|(_, one), (_, other)| {
+        let size = |few: &FewPay| few.latency_us_mean.abs();
+        size(other).total_cmp(&size(one))
+    });
+    let (named, more) = found.split_at(found.len().min(NAMED_MAX));
+    let one = |(row, few): &(&VariantSummary, &FewPay)| {
+        let overhead = row.metric(Metric::Mean)?.overhead.as_ref()?;
+        let ends = overhead.difference_low.zip(overhead.difference_high)?;
+        let size = in_words::signed(Metric::Mean.unit(), overhead.difference, ends);
+        let payers = few.payers.as_ref();
+        let payers = payers.map_or_else(String::new, |payers| format!(": {payers}"));
+        Some(format!("{size} with `{}`{payers}", row.name))
+    };
+    let named: Vec<String> = named.iter().filter_map(one).collect();
+    let more = match more.len() {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    (!named.is_empty()).then(|| {
+        format!(
+            "on average, slow requests included, {}{more}",
+            named.join(", ")
+        )
+    })
 }
 
 /// As a sentence begins.

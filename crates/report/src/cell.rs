@@ -10,7 +10,8 @@ pub(crate) const NOTHING: &str = "–";
 /// `0.90`
 pub(crate) fn value(row: &VariantSummary, metric: Metric) -> String {
     let Some(summary) = row.metric(metric) else {
-        return NOTHING.to_owned();
+        let estimate = estimated(row, metric).map(|figure| of(figure, metric.unit()));
+        return estimate.map_or_else(|| NOTHING.to_owned(), doubtful);
     };
     let shown = if is_pooled(row, metric) {
         let pooled = row.distribution.as_ref();
@@ -23,6 +24,18 @@ pub(crate) fn value(row: &VariantSummary, metric: Metric) -> String {
         of(summary, metric.unit())
     };
     not_below_the_one_before(row, metric, shown)
+}
+
+/// A figure that is not trusted; none of a tail of which a round has too few requests.
+fn estimated(row: &VariantSummary, metric: Metric) -> Option<&MetricSummary> {
+    let figure = row.estimate.as_ref()?.metrics.get(&metric)?;
+    (!figure.is_sparse).then_some(figure)
+}
+
+/// Marked as not trusted.
+#[expect(clippy::needless_pass_by_value, reason = "for `map`")]
+fn doubtful(shown: String) -> String {
+    format!("~{shown}")
 }
 
 /// Whether the figure is over the requests of all rounds together: that of a tail of which a round has too
@@ -74,7 +87,11 @@ pub(crate) fn with_error(summary: &MetricSummary, unit: Unit) -> String {
 
 /// `+0.22 ±0.03`; none for the baseline and where nothing was compared.
 pub(crate) fn difference(row: &VariantSummary, metric: Metric) -> Option<String> {
-    let summary = row.metric(metric)?;
+    let trusted = row.metric(metric).filter(|it| it.overhead.is_some());
+    let Some(summary) = trusted else {
+        let figure = estimated(row, metric)?;
+        return difference_of(figure, metric.unit(), figure.value).map(doubtful);
+    };
     if is_pooled(row, metric) {
         return pooled_difference(row, metric);
     }
@@ -115,7 +132,11 @@ pub(crate) fn difference_of(summary: &MetricSummary, unit: Unit, scale: f64) -> 
 
 /// `+12.3 ±0.8 %`: the ratio to the baseline as a change.
 pub(crate) fn change(row: &VariantSummary, metric: Metric) -> Option<String> {
-    change_of(row.metric(metric)?)
+    let trusted = row.metric(metric).filter(|it| it.overhead.is_some());
+    trusted.map_or_else(
+        || change_of(estimated(row, metric)?).map(doubtful),
+        change_of,
+    )
 }
 
 /// The same for a figure that is not in the row's metrics.

@@ -1,5 +1,7 @@
 //! The answer as a comment on a pull request: at most [`LINES`] lines of Markdown, the answer first.
 
+use std::cmp::Ordering;
+
 use crate::answer;
 use crate::cell;
 use crate::describe;
@@ -28,8 +30,9 @@ const GATES: usize = 4;
 pub fn comment(recording: &Recording, summary: &Summary) -> String {
     let mut parts = vec![
         format!(
-            "{}\n**{}**: {}",
+            "{}\n{}**{}**: {}",
             marker(summary),
+            passed(summary).unwrap_or_default(),
             escape(&summary.title),
             escape(&answer::sentence(recording, summary))
         ),
@@ -54,6 +57,49 @@ fn marker(summary: &Summary) -> String {
         title = title.replace("--", "-");
     }
     format!("<!-- weighbridge: {title} -->")
+}
+
+/// `✅ **Passed.** `, `❌ **Failed: 1 of 2 gates.** `; nothing without gates.
+fn passed(summary: &Summary) -> Option<String> {
+    let all = summary.gates.len();
+    let failed = summary.gates.iter().filter(|it| !it.is_passed).count();
+    Some(match (all, failed) {
+        (0, _) => return None,
+        (_, 0) => "\u{2705} **Passed.** ".to_owned(),
+        (all, failed) => {
+            let gates = describe::plural(all as u64, "gate");
+            format!("\u{274c} **Failed: {failed} of {gates}.** ")
+        }
+    })
+}
+
+/// The rows in the order of what a reader looks for: baselines, those whose gates are not passed, then by the
+/// size of the difference, and those without one at the end.
+fn in_order(summary: &Summary) -> Vec<&VariantSummary> {
+    let is_failed = |row: &VariantSummary| {
+        let mut gates = summary.gates.iter().filter(|gate| !gate.is_passed);
+        gates.any(|gate| gate.variant == row.name)
+    };
+    let size = |row: &VariantSummary| {
+        let trusted = row.metric(summary.headline);
+        let estimated = row.estimate.as_ref();
+        let figure = trusted
+            .filter(|figure| figure.overhead.is_some())
+            .or_else(|| estimated?.metrics.get(&summary.headline));
+        let overhead = figure.and_then(|figure| figure.overhead.as_ref());
+        // A mean that few requests make may be larger than what decides.
+        let few = row.few_pay.as_ref().map(|few| few.latency_us_mean.abs());
+        overhead.map(|it| it.difference.abs().max(few.unwrap_or(0.0)))
+    };
+    let mut rows: Vec<&VariantSummary> = summary.variants.iter().collect();
+    rows.sort_by(|one, other| {
+        let rank = |row: &VariantSummary| (!row.is_baseline, !is_failed(row));
+        let by_size = size(other).partial_cmp(&size(one));
+        rank(one)
+            .cmp(&rank(other))
+            .then(by_size.unwrap_or(Ordering::Equal))
+    });
+    rows
 }
 
 fn table(summary: &Summary) -> String {
@@ -84,7 +130,10 @@ fn table(summary: &Summary) -> String {
         cells
     };
     let shown = summary.variants.len().min(ROWS);
-    let rows: Vec<_> = summary.variants[..shown].iter().map(row).collect();
+    let rows: Vec<_> = in_order(summary)[..shown]
+        .iter()
+        .map(|one| row(one))
+        .collect();
     let more = match summary.variants.len() - shown {
         0 => String::new(),
         more => format!("\n\n{more} more in the report."),

@@ -2,26 +2,32 @@
 
 use crate::metric::Metric;
 use crate::recording::Recording;
-use crate::summary::{OverheadSummary, Summary, VariantSummary};
+use crate::summary::{MetricSummary, OverheadSummary, Summary};
 use crate::terminal::one_line;
 
 const HEADER: &str = "lab,variant,verdict,metric,value,low,high,rounds,difference,difference_low,\
-                      difference_high,ratio,ratio_low,ratio_high";
+                      difference_high,ratio,ratio_low,ratio_high,trusted";
 
-/// Renders every figure as a line; a variant without a number is a line with its verdict only.
+/// Renders every figure as a line; a variant without a number is a line with its verdict only. Figures of a
+/// verdict that is withheld are not `trusted`.
 pub fn csv(_: &Recording, summary: &Summary) -> String {
     let mut out = format!("{HEADER}\r\n");
     for row in &summary.variants {
         let head = [&summary.title, &row.name, &row.verdict_text]
             .map(|text| quoted(text))
             .join(",");
-        if !row.has_number() {
+        if !row.has_number() && row.estimate.is_none() {
             // As many empty fields as the header has columns beyond the first three.
             out += &format!("{head}{}\r\n", ",".repeat(HEADER.matches(',').count() - 2));
         }
         for metric in Metric::ALL {
-            if let Some(figures) = figures(row, metric) {
-                out += &format!("{head},{},{}\r\n", metric.key(), figures.join(","));
+            let trusted = row.metric(metric);
+            let estimated = row.estimate.as_ref().and_then(|it| it.metrics.get(&metric));
+            for (figure, is_trusted) in [(trusted, true), (estimated, false)] {
+                if let Some(figure) = figure {
+                    let cells = figures(figure).join(",");
+                    out += &format!("{head},{},{cells},{is_trusted}\r\n", metric.key());
+                }
             }
         }
     }
@@ -40,12 +46,11 @@ pub fn csv(_: &Recording, summary: &Summary) -> String {
     out
 }
 
-fn figures(row: &VariantSummary, metric: Metric) -> Option<[String; 10]> {
-    let summary = row.metric(metric)?;
+fn figures(summary: &MetricSummary) -> [String; 10] {
     let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let overhead = summary.overhead.as_ref();
     let of = |part: fn(&OverheadSummary) -> Option<f64>| text(overhead.and_then(part));
-    Some([
+    [
         // Unrounded, and sparse figures too: scripts choose for themselves.
         summary.value.to_string(),
         text(summary.low),
@@ -57,7 +62,7 @@ fn figures(row: &VariantSummary, metric: Metric) -> Option<[String; 10]> {
         of(|overhead| overhead.ratio),
         of(|overhead| overhead.ratio_low),
         of(|overhead| overhead.ratio_high),
-    ])
+    ]
 }
 
 /// A text as a field. Spreadsheets take one that begins with some signs for a formula, which may ask
@@ -91,8 +96,8 @@ mod tests {
         recording.variants[2].proof = None;
         let out = csv(&recording, &Summary::of(&recording));
         let fields = |line: &str| line.replace("\"b, with a comma\"", "b").split(',').count();
-        assert!(out.lines().all(|line| fields(line) == 14), "{out}");
+        assert!(out.lines().all(|line| fields(line) == 15), "{out}");
         assert_eq!(out.lines().count(), 1 + 2 * Metric::ALL.len() + 1);
-        insta::assert_snapshot!(out.lines().last().unwrap(), @"graphql-server,c,invalid: it was not seen to do its work before the load,,,,,,,,,,,");
+        insta::assert_snapshot!(out.lines().last().unwrap(), @"graphql-server,c,invalid: it was not seen to do its work before the load,,,,,,,,,,,,");
     }
 }

@@ -9,7 +9,7 @@ use crate::metric::Metric;
 use crate::recording::Kind;
 use crate::sent;
 use crate::summary::{
-    CheckState, ClaimName, PAUSED_SHARE_MAX, STARVED_SHARE_MAX, Summary, VariantSummary,
+    Check, CheckState, ClaimName, PAUSED_SHARE_MAX, STARVED_SHARE_MAX, Summary, VariantSummary,
 };
 
 /// `8 rounds, every variant once a round in shuffled order, seed 7`.
@@ -218,20 +218,47 @@ pub(crate) fn windows(summary: &Summary) -> Option<String> {
     Some(format!("over {} windows", digits::length_us(width)))
 }
 
-/// Every check that is not in order: `variant: state, name: text`.
+/// Every check that is not in order, the failed ones first: `a, b: lateness (weak): text`. What several
+/// variants have alike is said once, with the words of the variant that has most of it.
 pub(crate) fn troubles(summary: &Summary) -> Vec<String> {
-    let of_row = |row: &VariantSummary| -> Vec<String> {
-        let bad = row
-            .checks
-            .iter()
-            .filter(|check| check.state != CheckState::Ok);
-        bad.map(|check| {
-            format!(
-                "{}: {} ({}): {}",
-                row.name, check.name, check.state, check.text
-            )
-        })
-        .collect()
+    let rows = || summary.variants.iter();
+    let all = rows().flat_map(|row| row.checks.iter().map(move |check| (row, check)));
+    let mut merged: Vec<Vec<(&VariantSummary, &Check)>> = Vec::new();
+    for (row, check) in all.filter(|(_, check)| check.state != CheckState::Ok) {
+        let is_alike = |others: &&mut Vec<(&VariantSummary, &Check)>| {
+            others[0].1.name == check.name && others[0].1.state == check.state
+        };
+        match merged.iter_mut().find(is_alike) {
+            Some(others) => others.push((row, check)),
+            None => merged.push(vec![(row, check)]),
+        }
+    }
+    // A stable sort: checks of one state stay in the order of the checks.
+    merged.sort_by_key(|alike| std::cmp::Reverse(alike[0].1.state));
+    let measured = rows().filter(|row| !row.checks.is_empty()).count();
+    let line = |alike: &Vec<(&VariantSummary, &Check)>| {
+        let most = |one: &&&(&VariantSummary, &Check), other: &&&(&VariantSummary, &Check)| {
+            one.1.figure.total_cmp(&other.1.figure)
+        };
+        let Some((worst, check)) = alike.iter().rev().max_by(|one, other| most(&one, &other))
+        else {
+            return String::new();
+        };
+        let names: Vec<&str> = alike.iter().map(|(row, _)| row.name.as_str()).collect();
+        let whom = match names.len() {
+            1 => names[0].to_owned(),
+            all if all == measured => format!("all {all} variants"),
+            _ => names.join(", "),
+        };
+        let is_same = alike.iter().all(|(_, other)| other.text == check.text);
+        let of = match is_same {
+            true => String::new(),
+            false => format!(" (`{}`, which has most of it)", worst.name),
+        };
+        format!(
+            "{whom}: {} ({}): {}{of}",
+            check.name, check.state, check.text
+        )
     };
-    summary.variants.iter().flat_map(of_row).collect()
+    merged.iter().map(line).collect()
 }

@@ -302,11 +302,24 @@ fn answer_note(summary: &Summary) -> String {
             .and_then(|metric| metric.overhead.as_ref());
         overhead.is_some_and(|overhead| overhead.difference_low.is_some())
     });
+    let few = match summary.variants.iter().any(|row| row.few_pay.is_some()) {
+        true => {
+            " A hollow dot is the difference of the mean, where that disagrees: it counts what few \
+             requests pay."
+        }
+        false => "",
+    };
+    let doubtful = match summary.variants.iter().any(|row| row.estimate.is_some()) {
+        true => " A broken line, and ~ before a figure, are an estimate that is not trusted.",
+        false => "",
+    };
     if has_intervals {
         note(&format!(
-            "{what} against <b>{baseline}</b>, with {}. A line that crosses zero shows no difference.",
+            "{what} against <b>{baseline}</b>, with {}. A line that crosses zero shows no difference.{few}{doubtful}",
             terms::intervals(summary)
         ))
+    } else if !doubtful.is_empty() {
+        note(&format!("{what} against <b>{baseline}</b>.{doubtful}"))
     } else if summary.comparisons > 0 {
         note(&format!(
             "{what} against <b>{baseline}</b>: {}.",

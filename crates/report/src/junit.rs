@@ -51,6 +51,7 @@ pub(crate) fn cases(recording: &Recording, summary: &Summary) -> Vec<Case> {
                     reason,
                 } => Outcome::Skipped(reason.clone()),
                 Verdict::Invalid { reason, .. } => Outcome::Error(reason.clone()),
+                Verdict::Withheld { .. } => Outcome::Error(row.verdict_text.clone()),
                 _ => Outcome::Passed(verdict(&row.verdict_text, row.in_words.as_deref())),
             },
         }

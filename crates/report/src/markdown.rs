@@ -156,7 +156,7 @@ fn cost_table(summary: &Summary) -> String {
     let rows: Vec<_> = summary
         .variants
         .iter()
-        .filter(|row| row.has_number())
+        .filter(|row| row.has_number() || row.estimate.is_some())
         .map(row)
         .collect();
     grid(&header.map(str::to_owned), &rows)

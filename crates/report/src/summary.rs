@@ -5,13 +5,15 @@
 //! differences of rounds in which both sides were measured. So the `max` of a variant is that of a
 //! typical round; the longest latency of all is in its [`Distribution`].
 //!
-//! A variant that mismatched, gave no proof or failed a check has no figures at all: what is not
-//! believed is not printed.
+//! A variant that mismatched or gave no proof has no figures at all. One that failed a check has an
+//! estimate that stands apart from the figures that are trusted.
 
 mod blocks;
 mod check;
 mod distribution;
+mod doubtful;
 mod estimate;
+pub(crate) mod few;
 mod figures;
 pub(crate) mod in_words;
 mod noise;
@@ -28,7 +30,9 @@ pub use check::{Check, CheckName, CheckState, PAUSED_SHARE_MAX, is_disturbed};
 pub(crate) use check::{STARVED_SHARE_MAX, named_outcomes};
 pub use distribution::Distribution;
 pub(crate) use estimate::mean_by_round;
+pub use doubtful::Estimate;
 pub use estimate::{ClaimName, MetricSummary, OverheadSummary};
+pub use few::FewPay;
 pub use pooled::PooledDifference;
 pub use rate_windows::RateWindows;
 pub(crate) use rate_windows::rates;
@@ -170,8 +174,15 @@ pub struct VariantSummary {
     pub outcomes: Outcomes,
     /// Complete answers by status code.
     pub statuses: BTreeMap<u16, u64>,
-    /// Its figures; empty when it has no number.
+    /// Its figures; empty when it has no number that is trusted.
     pub metrics: BTreeMap<Metric, MetricSummary>,
+    /// What it would come to, where its verdict or that on its baseline is withheld; absent where figures
+    /// are trusted, and where it did not do its work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
+    /// What few requests pay, where the typical latency and the mean disagree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub few_pay: Option<FewPay>,
     /// What each of its systems cost; empty when it has no number.
     pub systems: Vec<SystemSummary>,
     /// Latency over the requests of all rounds; absent when it has no number.
@@ -196,13 +207,16 @@ impl Summary {
     /// Analyzes a recording.
     pub fn of(recording: &Recording) -> Self {
         let variants = recording.variants.iter();
+        let headline = headline(recording);
         let rows: Vec<Row<'_>> = variants
-            .map(|variant| Row::of(recording, variant))
+            .map(|variant| Row::of(recording, variant, headline))
             .collect();
-        let baseline_of = |row: &Row<'_>| {
+        let measured_baseline_of = |row: &Row<'_>| {
             let own = rows.iter().find(|other| other.variant.name == row.baseline);
-            // Not with a baseline that is not believed; its variants keep their own figures.
-            own.filter(|other| other.invalid.is_none())
+            own.filter(|other| other.is_measured())
+        };
+        let baseline_of = |row: &Row<'_>| {
+            measured_baseline_of(row).filter(|baseline| baseline.invalid.is_none())
         };
         let compared_names: Vec<&str> = rows
             .iter()
@@ -216,8 +230,14 @@ impl Summary {
         let rounds = rounds(&rows);
         let frame = Frame {
             kind: recording.kind,
-            headline: headline(recording),
+            headline,
             confidence_each: confidence::each(recording.until.is_some(), comparisons),
+            confidence_of_estimates: confidence::each(
+                recording.until.is_some(),
+                rows.iter()
+                    .filter(|row| row.is_measured() && !row.is_baseline())
+                    .count(),
+            ),
             round_s: round_seconds(recording),
             // The floor was weighed in turn, and says nothing about systems side by side.
             sent_otherwise: sent::differs(recording).then_some(recording),
@@ -229,7 +249,7 @@ impl Summary {
         };
         let variants: Vec<VariantSummary> = rows
             .iter()
-            .map(|row| row.summarize(baseline_of(row), &frame))
+            .map(|row| row.summarize(measured_baseline_of(row), &frame))
             .collect();
         Self {
             method: recording.method,
@@ -284,7 +304,7 @@ impl Summary {
 }
 
 impl VariantSummary {
-    /// Whether it has figures to show.
+    /// Whether it has figures that are trusted.
     pub fn has_number(&self) -> bool {
         !self.metrics.is_empty()
     }
@@ -294,7 +314,7 @@ impl VariantSummary {
         remarked(self.verdict.short(), self.remark.as_deref())
     }
 
-    /// One of its figures.
+    /// One of its figures that are trusted.
     pub fn metric(&self, metric: Metric) -> Option<&MetricSummary> {
         self.metrics.get(&metric)
     }

@@ -20,7 +20,9 @@ use crate::recording::{Profile, Recording};
 use crate::searches;
 use crate::sent;
 use crate::step;
-use crate::summary::{Distribution, Summary, VariantSummary, Verdict, named_outcomes};
+use crate::summary::{
+    Distribution, Summary, VariantSummary, Verdict, in_words, named_outcomes,
+};
 use crate::terminal::{Terminal, Tone, columns, finished, toned};
 
 pub use short::text;
@@ -136,9 +138,21 @@ pub(crate) fn verdict_word(row: &VariantSummary) -> String {
     let (tone, word) = match &row.verdict {
         Verdict::Slower { .. } => (Tone::Worse, "slower"),
         Verdict::Faster { .. } => (Tone::Better, "faster"),
+        Verdict::Withheld { .. } => return toned(Tone::Refused, &row.verdict.short()),
+        Verdict::NotCompared => return row.verdict.short(),
+        _ if row.few_pay.is_some() => (Tone::Heading, "no difference shown"),
         _ => return verdict(row),
     };
-    match &row.remark {
+    // How many requests pay is in the sentence at the top.
+    let mean = row.few_pay.as_ref().map(|few| {
+        let unit = Metric::Mean.unit();
+        let sign = if few.latency_us_mean < 0.0 { '-' } else { '+' };
+        format!(
+            "mean {sign}{}",
+            in_words::amount(unit, few.latency_us_mean.abs())
+        )
+    });
+    match mean.as_ref().or(row.remark.as_ref()) {
         Some(remark) => toned(tone, &format!("{word}; {remark}")),
         None => toned(tone, word),
     }
@@ -150,7 +164,7 @@ fn verdict(row: &VariantSummary) -> String {
     match &row.verdict {
         Verdict::Slower { .. } => toned(Tone::Worse, &text),
         Verdict::Faster { .. } => toned(Tone::Better, &text),
-        Verdict::Invalid { .. } => toned(Tone::Refused, &text),
+        Verdict::Invalid { .. } | Verdict::Withheld { .. } => toned(Tone::Refused, &text),
         _ => text,
     }
 }
@@ -215,11 +229,12 @@ fn overheads(summary: &Summary, width: usize) -> String {
     )
 }
 
+/// Those without any figure, and why. Why a verdict is withheld is at the top, and among the checks.
 fn invalid(summary: &Summary) -> Vec<String> {
     let rows = summary
         .variants
         .iter()
-        .filter(|row| row.verdict.is_invalid());
+        .filter(|row| matches!(row.verdict, Verdict::Invalid { .. }));
     rows.map(|row| format!("{}: {}", row.name, row.verdict_text))
         .collect()
 }
@@ -388,14 +403,92 @@ pub(crate) fn counts(row: &VariantSummary) -> String {
 const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
+/// The fewest columns that words get beside figures, where they have as much to say.
+const WORDS: usize = 14;
+
 /// A table without lines; columns that are not named left are aligned right.
+///
+/// Where it is wider than the terminal, figures are given up from the right, and a line below names them.
 pub(crate) fn table(
     width: usize,
-    header: Vec<String>,
+    mut header: Vec<String>,
     rows: impl Iterator<Item = Vec<String>>,
     left: &[usize],
 ) -> String {
+    let mut rows: Vec<Vec<String>> = rows.collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut is_left: Vec<bool> = (0..header.len()).map(|it| left.contains(&it)).collect();
+    let mut given_up = Vec::new();
+    loop {
+        let least = least_width(width, &header, &rows, &is_left);
+        let figures: Vec<usize> = (1..header.len()).filter(|it| !is_left[*it]).collect();
+        match figures.as_slice() {
+            [_, _, .., last] if least > width => {
+                given_up.push(name_of(&header, *last));
+                header.remove(*last);
+                is_left.remove(*last);
+                for row in &mut rows {
+                    row.remove(*last);
+                }
+            }
+            // Lines of a narrower terminal are broken by the terminal: a broken word is none.
+            _ => {
+                let drawn = drawn(width.max(least), header, rows, &is_left);
+                return drawn + &without(&given_up, width);
+            }
+        }
+    }
+}
+
+/// What a reader must know of a table that was cut.
+fn without(given_up: &[String], width: usize) -> String {
+    if given_up.is_empty() {
+        return String::new();
+    }
+    let names: Vec<&str> = given_up.iter().rev().map(String::as_str).collect();
+    let line = format!("(wider terminals also show: {})", names.join(", "));
+    wrapped("", &line, width)
+}
+
+/// A heading on one line; an overhead is named by the figure before it.
+fn name_of(header: &[String], index: usize) -> String {
+    let first = |index: usize| header[index].lines().next().unwrap_or_default();
+    match first(index) {
+        "overhead" => format!("overhead of {}", first(index - 1)),
+        name => name.to_owned(),
+    }
+}
+
+/// The fewest columns of a terminal in which no word and no number is broken.
+fn least_width(width: usize, header: &[String], rows: &[Vec<String>], is_left: &[bool]) -> usize {
+    let of_column = |index: usize| {
+        let cells = || rows.iter().map(|row| row[index].as_str());
+        let lines = || cells().chain([header[index].as_str()]).flat_map(str::lines);
+        let whole = lines().map(columns).max().unwrap_or(0);
+        let words = lines().flat_map(str::split_whitespace);
+        let longest = words.map(columns).max().unwrap_or(0);
+        let least = match (index, is_left[index]) {
+            (0, _) => longest.max(whole.min(width / 5)),
+            (_, true) => longest.max(whole.min(WORDS)),
+            (_, false) => whole,
+        };
+        // The columns of the table stand two apart.
+        least + 2
+    };
+    let all: usize = (0..header.len()).map(of_column).sum();
+    all.saturating_sub(2)
+}
+
+fn drawn(width: usize, header: Vec<String>, rows: Vec<Vec<String>>, is_left: &[bool]) -> String {
     let mut table = Table::new();
+    let longest = |index: usize| {
+        let cells = rows.iter().map(|row| &row[index]).chain([&header[index]]);
+        let words = cells.flat_map(|cell| cell.split_whitespace());
+        words.map(columns).max().unwrap_or(0)
+    };
+    let least: Vec<usize> = (0..header.len()).map(longest).collect();
     table
         .load_style(STYLE)
         .set_content_arrangement(ContentArrangement::Dynamic)
@@ -403,24 +496,17 @@ pub(crate) fn table(
         // A terminal that wide breaks no line, so the exact width no longer matters.
         .set_width(u16::try_from(width + 1).unwrap_or(u16::MAX))
         .set_header(header);
-    // A name is broken between its words, not within one.
-    let mut name_width = 0;
     for row in rows {
-        let words = row[0].split_whitespace().map(|word| word.chars().count());
-        name_width = words.chain([name_width]).max().unwrap_or(name_width);
         table.add_row(row);
     }
-    if table.is_empty() {
-        return String::new();
-    }
-    // A third of the width for names leaves room for figures on narrow terminals.
-    let name_width = Width::Fixed(u16::try_from(name_width.min(width / 3) + 1).unwrap_or(u16::MAX));
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 1));
-        if index == 0 {
-            column.set_constraint(ColumnConstraint::LowerBoundary(name_width));
+        if is_left[index] || index == 0 {
+            // Text is broken between its words, not within one.
+            let least = Width::Fixed(u16::try_from(least[index] + 1).unwrap_or(u16::MAX));
+            column.set_constraint(ColumnConstraint::LowerBoundary(least));
         }
-        if !left.contains(&index) {
+        if !is_left[index] {
             // A number broken over two lines is two numbers.
             column.set_constraint(ColumnConstraint::ContentWidth);
             column.set_cell_alignment(CellAlignment::Right);

@@ -312,6 +312,7 @@ impl Frame {
             headline: self.headline,
             metrics: &metrics.iter().map(own).collect(),
             of_baseline: metrics.get(&self.headline)?.a.value,
+            few: None,
             round_s: self.round_s,
         })
     }

@@ -7,7 +7,7 @@ use crate::digits;
 use crate::import::ForeignRun;
 use crate::metric::{Metric, figure};
 use crate::recording::{Kind, Recording, RoundPart};
-use crate::summary::{Summary, Verdict, mean_by_round};
+use crate::summary::{Invalidity, Summary, Verdict, mean_by_round};
 
 /// One side of one row.
 pub(super) struct Side {
@@ -77,6 +77,10 @@ impl Side {
             Verdict::Invalid { kind, reason } => Some(NoNumber {
                 kind: *kind,
                 reason: reason.clone(),
+            }),
+            Verdict::Withheld { .. } => Some(NoNumber {
+                kind: Invalidity::CheckFailed,
+                reason: row.verdict.cause().unwrap_or_default(),
             }),
             // Other verdicts have figures: what its run could not compare may be compared here.
             _ => None,

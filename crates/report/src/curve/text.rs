@@ -26,6 +26,7 @@ pub fn text(curve: &Curve, terminal: Terminal) -> String {
     // Why a level is invalid is told below the table, where there is room for it.
     let verdict = |row: &VariantSummary| match row.verdict {
         Verdict::Invalid { .. } => toned(Tone::Worse, "invalid"),
+        Verdict::Withheld { .. } => toned(Tone::Worse, "not trusted"),
         _ => verdict_word(row),
     };
     let rows = rows(curve, verdict).into_iter();
@@ -177,7 +178,7 @@ fn size(row: &VariantSummary, metric: Metric) -> Option<String> {
 fn invalid(curve: &Curve) -> Vec<String> {
     let of_level = |level: &Level| -> Vec<String> {
         let rows = level.summary.variants.iter();
-        rows.filter(|row| matches!(row.verdict, Verdict::Invalid { .. }))
+        rows.filter(|row| row.verdict.is_invalid())
             .map(|row| format!("{}: {}", at(&row.name, level), row.verdict_short()))
             .collect()
     };

@@ -82,6 +82,10 @@ impl Summary {
                 Verdict::Invalid { reason, .. } if disbelieves => {
                     Some(format!("`{}` has no number: {reason}", row.name))
                 }
+                Verdict::Withheld { .. } => {
+                    let cause = row.verdict.cause().unwrap_or_default();
+                    Some(format!("the verdict on `{}` is withheld: {cause}", row.name))
+                }
                 _ => None,
             },
             metric: Box::new(|metric| row.metric(metric)),

@@ -7,9 +7,10 @@ use super::markup::{escape, prose};
 use super::plot::Scale;
 use crate::cell;
 use crate::metric::Metric;
-use crate::summary::{ClaimName, Summary, VariantSummary, Verdict};
+use crate::summary::{ClaimName, MetricSummary, Summary, VariantSummary, Verdict};
 
 /// One overhead in the unit of the plot.
+#[derive(Clone, Copy)]
 struct Mark {
     estimate: f64,
     ends: (f64, f64),
@@ -82,7 +83,7 @@ pub(super) fn verdict_class(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Slower { .. } => "worse",
         Verdict::Faster { .. } => "better",
-        Verdict::Invalid { .. } => "refused",
+        Verdict::Invalid { .. } | Verdict::Withheld { .. } => "refused",
         _ => "same",
     }
 }
@@ -100,8 +101,26 @@ fn figure(row: &VariantSummary, metric: Metric) -> Option<String> {
     Some(format!("{difference} {}", metric.unit().sign()))
 }
 
+/// The mean where it disagrees with the typical latency, on the same scale.
+fn mean(row: &VariantSummary, metric: Metric) -> Option<Mark> {
+    let is_other = metric == Metric::Typical && row.few_pay.is_some();
+    is_other.then(|| mark(row, Metric::Mean)).flatten()
+}
+
 fn mark(row: &VariantSummary, metric: Metric) -> Option<Mark> {
-    let summary = row.metric(metric)?;
+    let trusted = row.metric(metric).filter(|it| it.overhead.is_some());
+    let Some(summary) = trusted else {
+        let estimate = row.estimate.as_ref()?.metrics.get(&metric)?;
+        let shown = mark_of(row, metric, estimate).filter(|_| !estimate.is_sparse)?;
+        return Some(Mark {
+            class: "doubtful",
+            ..shown
+        });
+    };
+    mark_of(row, metric, summary)
+}
+
+fn mark_of(row: &VariantSummary, metric: Metric, summary: &MetricSummary) -> Option<Mark> {
     let overhead = summary.overhead.as_ref()?;
     if summary.is_sparse {
         // As in the tables: the rounds say nothing of such a tail.
@@ -154,7 +173,8 @@ impl Forest {
         let marks: Vec<Mark> = summary
             .variants
             .iter()
-            .filter_map(|row| mark(row, metric))
+            .flat_map(|row| [mark(row, metric), mean(row, metric)])
+            .flatten()
             .collect();
         let ends = marks.iter().flat_map(|mark| [mark.ends.0, mark.ends.1]);
         let scale = Scale::around_zero(ends);
@@ -186,16 +206,11 @@ impl Forest {
         let mut out = "<svg class=\"bar\" aria-hidden=\"true\">".to_owned();
         out += &self.grid(scale);
         if let Some(mark) = mark(row, self.metric) {
-            let x = scale.percent(mark.estimate);
-            let (low, high) = (scale.percent(mark.ends.0), scale.percent(mark.ends.1));
-            let class = mark.class;
-            out += &format!(
-                "<g class=\"mark {class}\">\
-                 <line x1=\"{low:.2}%\" x2=\"{high:.2}%\" y1=\"50%\" y2=\"50%\"/>\
-                 <line class=\"end\" x1=\"{low:.2}%\" x2=\"{low:.2}%\" y1=\"35%\" y2=\"65%\"/>\
-                 <line class=\"end\" x1=\"{high:.2}%\" x2=\"{high:.2}%\" y1=\"35%\" y2=\"65%\"/>\
-                 <circle cx=\"{x:.2}%\" cy=\"50%\" r=\"4.5\"/></g>"
-            );
+            out += &drawn(scale, mark, "");
+            // Over the first, so that neither hides the other where both are small.
+            if let Some(mean) = mean(row, self.metric) {
+                out += &drawn(scale, mean, " mean");
+            }
         } else if row.is_baseline {
             let x = scale.percent(0.0);
             out += &format!("<circle class=\"origin\" cx=\"{x:.2}%\" cy=\"50%\" r=\"4\"/>");
@@ -246,6 +261,20 @@ impl Forest {
              <text x=\"100%\" y=\"2.6em\" text-anchor=\"end\">{right} →</text></svg></div>\n</div>\n"
         )
     }
+}
+
+/// A mark with its interval.
+fn drawn(scale: Scale, mark: Mark, kind: &str) -> String {
+    let x = scale.percent(mark.estimate);
+    let (low, high) = (scale.percent(mark.ends.0), scale.percent(mark.ends.1));
+    let class = mark.class;
+    format!(
+        "<g class=\"mark {class}{kind}\">\
+         <line x1=\"{low:.2}%\" x2=\"{high:.2}%\" y1=\"50%\" y2=\"50%\"/>\
+         <line class=\"end\" x1=\"{low:.2}%\" x2=\"{low:.2}%\" y1=\"35%\" y2=\"65%\"/>\
+         <line class=\"end\" x1=\"{high:.2}%\" x2=\"{high:.2}%\" y1=\"35%\" y2=\"65%\"/>\
+         <circle cx=\"{x:.2}%\" cy=\"50%\" r=\"4.5\"/></g>"
+    )
 }
 
 fn scale_step(ticks: &[(f64, String)]) -> f64 {

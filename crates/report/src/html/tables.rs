@@ -83,9 +83,6 @@ pub(super) fn results(summary: &Summary) -> String {
 }
 
 fn result(row: &VariantSummary, metric: Metric) -> String {
-    let Some(summary) = row.metric(metric) else {
-        return figure(cell::NOTHING);
-    };
     // Rates are compared by ratio, as in the verdict of a closed loop.
     let change = match metric {
         Metric::Requests => cell::change(row, metric),
@@ -93,20 +90,25 @@ fn result(row: &VariantSummary, metric: Metric) -> String {
     };
     let small = change.map(|change| {
         // The claim is of the rounds, and a sparse figure is not theirs.
-        let claimed = summary.overhead.as_ref().filter(|_| !summary.is_sparse);
+        let trusted = row.metric(metric).filter(|it| !it.is_sparse);
+        let claimed = trusted.and_then(|it| it.overhead.as_ref());
         let claim = claimed.map(|overhead| overhead.claim);
         let class = claim.map_or("same", |claim| class(metric, claim));
         format!("<small class=\"{class}\">{change}</small>")
     });
+    let value = cell::value(row, metric);
+    if value == cell::NOTHING {
+        return figure(cell::NOTHING);
+    }
     format!(
-        "<td data-metric=\"{}\" title=\"{}\"><span>{}</span>{}</td>",
+        "<td data-metric=\"{}\" title=\"{}\"><span>{value}</span>{}</td>",
         metric.key(),
-        if cell::is_pooled(row, metric) {
-            "over the requests of all rounds together".to_owned()
-        } else {
-            cell::with_error(summary, metric.unit())
+        match row.metric(metric) {
+            None => "an estimate that is not trusted".to_owned(),
+            Some(_) if cell::is_pooled(row, metric) =>
+                "over the requests of all rounds together".to_owned(),
+            Some(summary) => cell::with_error(summary, metric.unit()),
         },
-        cell::value(row, metric),
         small.unwrap_or_default()
     )
 }

@@ -8,6 +8,8 @@
 //! and a stall is no drift. So a fault raises its own check and not the others.
 
 mod arrival;
+mod beside;
+mod cause;
 mod generator;
 mod machine;
 mod network;
@@ -17,8 +19,11 @@ mod little;
 
 use std::fmt;
 
+use beside::Beside;
+pub(super) use cause::root;
 use little::littles_law;
 use model::{Load, Order, Outcomes, micros};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figures::Figures;
@@ -59,7 +64,7 @@ pub enum CheckState {
 }
 
 /// What is watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckName {
     /// Share of intended sends without a complete answer.
@@ -75,6 +80,9 @@ pub enum CheckName {
     /// Lateness in microseconds that 99 % of the sends that had a free connection did not exceed
     /// (open loop).
     Lateness,
+    /// By how many microseconds the mean lateness of a variant differs from its baseline's, at least
+    /// (open loop, side by side).
+    LatenessApart,
     /// Share of its threads' time in which the generator was busy.
     GeneratorCpu,
     /// Share of the time in which the generator did not run although work was due.
@@ -127,6 +135,7 @@ impl fmt::Display for CheckName {
             Self::LeftOut => "cycles left out",
             Self::Rate => "achieved rate",
             Self::Lateness => "lateness",
+            Self::LatenessApart => "lateness apart",
             Self::GeneratorCpu => "generator CPU",
             Self::GeneratorPauses => "generator pauses",
             Self::NoiseFloor => "noise floor",
@@ -240,6 +249,7 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
         return Vec::new();
     }
     let totals = Totals::of(complete);
+    let beside = Beside::of(watched);
     let mut checks = vec![failures(&totals)];
     // While an iteration rests, its connection is idle and no latency counts.
     let rests = load.requests.iter().any(|request| request.pause_us > 0);
@@ -254,6 +264,7 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
             checks.push(missed(&totals));
             checks.extend(rate(&load.model, complete));
             checks.extend(lateness(complete, watched.figures));
+            checks.extend(beside.as_ref().and_then(Beside::lateness));
             let is_side_by_side = watched.recording.order_measured() == Order::SideBySide;
             // Side by side, a variant's place between two due times is drawn anew each time.
             if load.capacity.is_none() && !is_side_by_side {
@@ -283,6 +294,9 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
     checks.extend(between(watched));
     if load.capacity.is_some() {
         checks.iter_mut().for_each(Check::shared_with_generator);
+    }
+    if let Some(beside) = beside {
+        beside.excuse(&mut checks);
     }
     checks
 }

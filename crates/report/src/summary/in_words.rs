@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::estimate::{ClaimName, MetricSummary, OverheadSummary};
+use super::few::{self, FewPay};
 use crate::digits;
 use crate::float::float;
 use crate::metric::{Metric, Unit};
@@ -19,6 +20,8 @@ pub(crate) struct Compared<'a> {
     pub(crate) metrics: &'a BTreeMap<Metric, MetricSummary>,
     /// What the baseline has of it.
     pub(crate) of_baseline: f64,
+    /// What few requests pay.
+    pub(crate) few: Option<&'a FewPay>,
     /// How long a round took, in seconds, where it is known.
     pub(crate) round_s: Option<f64>,
 }
@@ -32,7 +35,7 @@ pub(crate) fn sentence(compared: &Compared<'_>) -> Option<String> {
         ClaimName::NoDifferenceShown => would_have_shown(compared, overhead)?,
         ClaimName::TooFewRounds => return None,
     };
-    let mean = mean_otherwise(compared, overhead).unwrap_or_default();
+    let mean = mean_otherwise(compared).unwrap_or_default();
     Some(format!("{}{of_headline}{mean}", compared.subject))
 }
 
@@ -102,25 +105,18 @@ fn would_have_shown(compared: &Compared<'_>, overhead: &OverheadSummary) -> Opti
     ))
 }
 
-/// What the mean says, where it says something else than the typical latency that decides: another
-/// direction, a difference where that shows none, or one of quite another size.
-fn mean_otherwise(compared: &Compared<'_>, typical: &OverheadSummary) -> Option<String> {
-    let mean = overhead_of(compared, Metric::Mean)?;
-    let (low, high) = mean.difference_low.zip(mean.difference_high)?;
-    let is_claimed = matches!(mean.claim, ClaimName::Higher | ClaimName::Lower);
-    // Intervals that have something in common do not disagree.
-    let is_apart = low > typical.difference_high? || high < typical.difference_low?;
-    let is_other = typical.claim == ClaimName::NoDifferenceShown || is_apart;
-    if compared.headline != Metric::Typical || !is_claimed || !is_other {
-        return None;
-    }
-    let size = with_ends(Metric::Mean.unit(), mean.difference, (low, high));
+/// What the mean says where it disagrees, and how many requests pay that.
+fn mean_otherwise(compared: &Compared<'_>) -> Option<String> {
+    let (_, mean) = few::disagreeing(compared.headline, compared.metrics)?;
+    let size = mean.in_words(Metric::Mean)?;
     let word = match mean.claim {
         ClaimName::Higher => "costs",
         _ => "saves",
     };
+    let payers = compared.few.and_then(|few| few.payers.as_ref());
+    let payers = payers.map_or_else(String::new, |payers| format!(": {payers}"));
     Some(format!(
-        "; on average, slow requests included, it {word} {size}"
+        "; on average, slow requests included, it {word} {size}{payers}"
     ))
 }
 
@@ -138,6 +134,18 @@ fn with_ends(unit: Unit, value: f64, (low, high): (f64, f64)) -> String {
     let half = (high - low) / 2.0 / scale;
     let value = digits::value(value / scale, Some(half));
     format!("{value}{sign} ({from} to {to})")
+}
+
+/// `+80 us (75 to 88)`, `-3 us (-8 to +2)`: a difference whose direction no word says.
+pub(crate) fn signed(unit: Unit, value: f64, (low, high): (f64, f64)) -> String {
+    let (scale, sign) = scale(unit, low.abs().max(high.abs()));
+    let (from, to) = digits::interval_ends(low / scale, high / scale);
+    let half = (high - low) / 2.0 / scale;
+    let size = digits::value(value.abs() / scale, Some(half));
+    let direction = if value < 0.0 { '-' } else { '+' };
+    // Two signs tell an interval across zero from one beside it.
+    let plus = if low < 0.0 && high > 0.0 { "+" } else { "" };
+    format!("{direction}{size}{sign} ({from} to {plus}{to})")
 }
 
 /// `80 us`, `1.2 ms`, `8,180 requests`
@@ -233,6 +241,7 @@ mod tests {
             headline: Metric::Typical,
             metrics: &metrics,
             of_baseline: 200.0,
+            few: None,
             round_s: Some(9.0),
         })
         .unwrap()

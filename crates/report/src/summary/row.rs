@@ -11,7 +11,7 @@ use super::estimate::MetricSummary;
 use super::figures::{Against, Figures};
 use super::rate_windows::RateWindows;
 use super::verdict::{self, Verdict};
-use super::{VariantSummary, in_words, noise, pooled, search, sent};
+use super::{Estimate, VariantSummary, few, in_words, noise, pooled, search, sent};
 use crate::metric::Metric;
 use crate::recording::{Kind, NoiseFloor, Recording, RoundRecord, VariantRecord};
 
@@ -20,6 +20,8 @@ pub(super) struct Frame<'a> {
     pub(super) kind: Kind,
     pub(super) headline: Metric,
     pub(super) confidence_each: f64,
+    /// The same for estimates, of which there are more than comparisons.
+    pub(super) confidence_of_estimates: f64,
     pub(super) round_s: Option<f64>,
     pub(super) noise_floor: Option<&'a NoiseFloor>,
     /// Every variant that is believed, where all were measured side by side: what they took tells how
@@ -43,7 +45,11 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    pub(super) fn of(recording: &'a Recording, variant: &'a VariantRecord) -> Self {
+    pub(super) fn of(
+        recording: &'a Recording,
+        variant: &'a VariantRecord,
+        headline: Metric,
+    ) -> Self {
         let all: Vec<&RoundRecord> = recording.rounds_of(&variant.name).collect();
         let complete = complete_rounds(recording, &variant.name);
         // Of all measurements, also of those not compared: a wrong answer counts wherever it came.
@@ -62,7 +68,8 @@ impl<'a> Row<'a> {
             complete: &complete,
             figures: &figures,
         });
-        let invalid = verdict::invalid(recording.kind, variant, &outcomes, &checks, &all);
+        let invalid =
+            verdict::invalid(recording.kind, variant, &outcomes, &checks, &all, headline);
         let invalid = invalid.or_else(|| {
             complete.is_empty().then(|| {
                 Verdict::invalid(
@@ -87,11 +94,35 @@ impl<'a> Row<'a> {
         self.variant.name == self.baseline
     }
 
+    /// Whether it did its work, so that there is at least an estimate.
+    pub(super) fn is_measured(&self) -> bool {
+        !matches!(self.invalid, Some(Verdict::Invalid { .. }))
+    }
+
+    /// Whether there is a verdict, and it is withheld.
+    fn is_withheld(&self) -> bool {
+        matches!(self.invalid, Some(Verdict::Withheld { .. }))
+    }
+
+    /// What it would come to, where it or its baseline is not trusted.
+    fn estimate(&self, baseline: Option<&Self>, frame: &Frame<'_>) -> Option<Estimate> {
+        let baseline = baseline.filter(|_| !self.is_baseline());
+        let is_doubtful = self.is_withheld() || baseline.is_some_and(Self::is_withheld);
+        if !is_doubtful || !self.is_measured() || frame.kind == Kind::Load {
+            return None;
+        }
+        let against = baseline.map(|row| self.against(row, frame));
+        let figures = &self.figures;
+        let metrics = figures.metrics(against.as_ref(), frame.confidence_of_estimates);
+        Some(Estimate::of(frame.headline, metrics))
+    }
+
     /// The verdict in words; `baseline` is the row that it was compared with.
     fn in_words(
         &self,
         baseline: &Self,
         metrics: &BTreeMap<Metric, MetricSummary>,
+        few: Option<&few::FewPay>,
         frame: &Frame<'_>,
     ) -> Option<String> {
         let typical = MetricSummary::of(baseline.figures.values(frame.headline))?;
@@ -101,6 +132,7 @@ impl<'a> Row<'a> {
             headline: frame.headline,
             metrics,
             of_baseline: typical.value,
+            few,
             round_s: frame.round_s,
         })
     }
@@ -141,7 +173,11 @@ impl<'a> Row<'a> {
         )
     }
 
-    pub(super) fn summarize(&self, baseline: Option<&Self>, frame: &Frame<'_>) -> VariantSummary {
+    /// The row of the report; `measured` is its baseline, be it trusted or not.
+    pub(super) fn summarize(&self, measured: Option<&Self>, frame: &Frame<'_>) -> VariantSummary {
+        // Not with a baseline that is not believed; its variants keep their own figures.
+        let baseline = measured.filter(|row| row.invalid.is_none());
+        let estimate = self.estimate(measured, frame);
         // A single load shows its figures below the words NOT VALID; a row of a lab has none.
         let is_shown = self.invalid.is_none() || frame.kind == Kind::Load;
         let compared = baseline.filter(|_| is_shown && !self.is_baseline());
@@ -167,9 +203,15 @@ impl<'a> Row<'a> {
         };
         let mut checks = self.checks.clone();
         checks.extend(noise::check(frame.noise_floor, metrics.get(&Metric::Mean)));
-        // Never both: the floor is for rounds in turn, a contradiction for those side by side.
+        let few_pay = compared.and_then(|row| {
+            let (own, of_baseline) = (&self.figures.latency, &row.figures.latency);
+            few::pay(frame.headline, &metrics, own, of_baseline)
+        });
+        // Never two: the floor is for rounds in turn, what few requests pay for those side by side.
         let remark = noise::remark(&checks, frame.headline)
-            .or_else(|| verdict::contradiction(frame.headline, &metrics));
+            .map(str::to_owned)
+            .or_else(|| few_pay.as_ref().map(|few| few.words.clone()))
+            .or_else(|| estimate.as_ref().and_then(Estimate::remark));
         VariantSummary {
             name: self.variant.name.clone(),
             is_baseline: self.is_baseline(),
@@ -181,11 +223,13 @@ impl<'a> Row<'a> {
                 .map(|round| round.round)
                 .collect::<BTreeSet<u32>>()
                 .len(),
-            verdict_text: remarked(verdict.to_string(), remark),
+            verdict_text: remarked(verdict.to_string(), remark.as_deref()),
             in_words: compared
                 .filter(|_| !verdict.is_invalid())
-                .and_then(|row| self.in_words(row, &metrics, frame)),
-            remark: remark.map(str::to_owned),
+                .and_then(|row| self.in_words(row, &metrics, few_pay.as_ref(), frame)),
+            remark,
+            estimate,
+            few_pay,
             verdict,
             outcomes: self.outcomes,
             statuses: self.statuses.clone(),

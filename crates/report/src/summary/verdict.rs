@@ -1,6 +1,5 @@
 //! The verdict: one sentence about a variant, and what it may say.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use model::{InvalidKind, Outcomes};
@@ -8,7 +7,7 @@ use model::{InvalidKind, Outcomes};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::check::{Check, CheckState, named};
+use super::check::{Check, CheckName, CheckState, named, root};
 use super::estimate::{ClaimName, MetricSummary, OverheadSummary};
 use crate::digits;
 use crate::metric::{Metric, Unit};
@@ -43,6 +42,18 @@ pub enum Verdict {
     },
     /// Measured, and the baseline has no number to compare with.
     NotCompared,
+    /// It did its work, and a check of the measurement failed: there is an estimate, which is not
+    /// trusted.
+    Withheld {
+        /// The check that explains it best, by its name in `checks`.
+        check: CheckName,
+        /// The cause in few words: `other programs used 74 % of the cores`.
+        cause: String,
+        /// What helps.
+        remedy: String,
+        /// Every check that failed.
+        failed: Vec<CheckName>,
+    },
     /// It has no number.
     Invalid {
         /// What kind of thing went wrong.
@@ -102,14 +113,53 @@ impl Verdict {
     pub fn short(&self) -> String {
         match self {
             Self::Invalid { kind, .. } => format!("invalid: {kind}"),
+            Self::Withheld { check, .. } => format!("not trusted: {check}"),
             Self::NotCompared => "not compared".to_owned(),
             other => other.to_string(),
         }
     }
 
-    /// Whether the variant has no number.
+    /// Whether the variant has no number that is trusted.
     pub fn is_invalid(&self) -> bool {
-        matches!(self, Self::Invalid { .. })
+        matches!(self, Self::Invalid { .. } | Self::Withheld { .. })
+    }
+
+    /// Why a verdict is withheld from a variant that did its work; none where no check failed.
+    pub(super) fn withheld(checks: &[Check], headline: Metric) -> Option<Self> {
+        let root = root(checks)?;
+        let failed = checks.iter().filter(|it| it.state == CheckState::Failed);
+        let remedy = match headline {
+            // Nothing is typical of a closed loop, whose rate decides.
+            Metric::Requests => root.name.remedy().replace("typical ±20us", "requests ±2%"),
+            _ => root.name.remedy().to_owned(),
+        };
+        Some(Self::Withheld {
+            check: root.name,
+            cause: root.cause(),
+            remedy,
+            failed: failed.map(|it| it.name).collect(),
+        })
+    }
+
+    /// The cause of a verdict that is withheld, with the checks that failed where another one explains
+    /// them: `other programs used 74 % of the cores (failed check: lateness)`.
+    pub(crate) fn cause(&self) -> Option<String> {
+        let Self::Withheld {
+            check,
+            cause,
+            failed,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        let others = failed.iter().filter(|name| *name != check);
+        let others: Vec<String> = others.map(ToString::to_string).collect();
+        Some(match others.as_slice() {
+            [] => cause.clone(),
+            [one] => format!("{cause} (failed check: {one})"),
+            several => format!("{cause} (failed checks: {})", several.join(", ")),
+        })
     }
 }
 
@@ -127,6 +177,7 @@ impl fmt::Display for Verdict {
                 )
             }
             Self::NotCompared => formatter.write_str("not compared: the baseline has no number"),
+            Self::Withheld { cause, .. } => write!(formatter, "no verdict: {cause}"),
             Self::Invalid { kind, reason } => match kind {
                 // Nothing ran that could be invalid.
                 Invalidity::Recorded(InvalidKind::ProgramMissing | InvalidKind::BuildFailed) => {
@@ -188,27 +239,14 @@ fn amount(headline: Metric, overhead: &OverheadSummary, is_faster: bool) -> Opti
     Some(format!("{word} by {from} to {to} {}", unit.sign()))
 }
 
-/// Words behind a verdict by the typical latency where the mean says the opposite.
-pub(super) fn contradiction(
-    headline: Metric,
-    metrics: &BTreeMap<Metric, MetricSummary>,
-) -> Option<&'static str> {
-    let claim = |metric: Metric| Some(metrics.get(&metric)?.overhead.as_ref()?.claim);
-    match (headline, claim(headline)?, claim(Metric::Mean)?) {
-        // The opposite only; whatever else the mean says stands in the words below the table.
-        (Metric::Typical, ClaimName::Higher, ClaimName::Lower) => Some("and faster by the mean"),
-        (Metric::Typical, ClaimName::Lower, ClaimName::Higher) => Some("and slower by the mean"),
-        _ => None,
-    }
-}
-
-/// Why a variant has no number, if it has none.
+/// Why a variant has no number that is trusted, if it has none.
 pub(super) fn invalid(
     kind: Kind,
     variant: &VariantRecord,
     outcomes: &Outcomes,
     checks: &[Check],
     rounds: &[&RoundRecord],
+    headline: Metric,
 ) -> Option<Verdict> {
     if let VariantStatus::Invalid { kind, reason } = &variant.status {
         return Some(Verdict::invalid(*kind, reason.clone()));
@@ -228,6 +266,9 @@ pub(super) fn invalid(
     {
         let reason = "it was not seen to do its work before the load";
         return Some(Verdict::invalid(InvalidKind::NotProven, reason));
+    }
+    if kind == Kind::Lab {
+        return Verdict::withheld(checks, headline);
     }
     let failed: Vec<String> = checks
         .iter()

@@ -379,6 +379,7 @@ fn exit_of(recording: &Recording, summary: &Summary) -> Exit {
     let interrupted = recording.interrupted.then_some(Exit::Interrupted);
     let rows = summary.variants.iter().map(|row| match &row.verdict {
         Verdict::Invalid { kind, .. } => Exit::from(*kind),
+        Verdict::Withheld { .. } => Exit::Withheld,
         _ => Exit::Done,
     });
     let gates = gates::exit_of(&summary.gates);

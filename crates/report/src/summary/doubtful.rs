@@ -1,0 +1,54 @@
+//! What a variant would come to whose verdict is withheld.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::estimate::MetricSummary;
+use super::in_words;
+use crate::cell;
+use crate::metric::Metric;
+
+/// Figures that are not trusted, apart from those that are, so that no program takes them for a verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Estimate {
+    /// Never.
+    pub trusted: bool,
+    /// The difference that would decide the verdict, in words: `+90 us (60 to 110)`. Absent for a
+    /// baseline, and with too few rounds for an interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+    /// The figures.
+    pub metrics: BTreeMap<Metric, MetricSummary>,
+}
+
+impl Estimate {
+    pub(super) fn of(headline: Metric, metrics: BTreeMap<Metric, MetricSummary>) -> Self {
+        let words = metrics.get(&headline).and_then(|figure| {
+            let overhead = figure.overhead.as_ref()?;
+            match headline {
+                // A rate is compared by its ratio, as in the verdict.
+                Metric::Requests => {
+                    let change = cell::change_of(figure)?;
+                    overhead.ratio_low.map(|_| format!("{change} requests/s"))
+                }
+                _ => {
+                    let ends = overhead.difference_low.zip(overhead.difference_high)?;
+                    Some(in_words::signed(headline.unit(), overhead.difference, ends))
+                }
+            }
+        });
+        Self {
+            trusted: false,
+            words,
+            metrics,
+        }
+    }
+
+    /// What stands behind a verdict that is withheld: `~+90 us (60 to 110), not trusted`.
+    pub(super) fn remark(&self) -> Option<String> {
+        let words = self.words.as_ref()?;
+        Some(format!("~{words}, not trusted"))
+    }
+}

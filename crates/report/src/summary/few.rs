@@ -1,0 +1,218 @@
+//! Costs that few requests pay.
+//!
+//! The typical latency is the mean of the fastest three quarters of the requests, so that it does not see
+//! what the others pay. The mean does. Where the two disagree, both are said, with the share of the requests
+//! that pay.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::Histogram;
+
+use super::estimate::{ClaimName, MetricSummary, OverheadSummary};
+use super::in_words;
+use crate::digits;
+use crate::float::float;
+use crate::metric::Metric;
+
+/// A difference of the mean that the typical latency does not show.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FewPay {
+    /// The difference of the mean latency, in microseconds.
+    pub latency_us_mean: f64,
+    /// The share of the requests that are slower, or faster, by more than the typical latency explains,
+    /// from 0 to 1. Absent where it is too small to be told from luck.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_of_requests: Option<f64>,
+    /// Who they are: `about a fifth of the requests pay more`; absent with the share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payers: Option<String>,
+    /// In words: `mean +1.04 ms (about a fifth of the requests pay more)`.
+    pub words: String,
+}
+
+/// The overheads of the typical latency and of the mean, where they disagree: where the mean claims a
+/// difference, and the typical latency shows none, or one whose interval has nothing in common with that of
+/// the mean, or one less than half as large.
+pub(super) fn disagreeing(
+    headline: Metric,
+    metrics: &BTreeMap<Metric, MetricSummary>,
+) -> Option<(&OverheadSummary, &OverheadSummary)> {
+    let overhead = |metric: Metric| metrics.get(&metric)?.overhead.as_ref();
+    let (typical, mean) = (overhead(headline)?, overhead(Metric::Mean)?);
+    if headline != Metric::Typical || !is_claimed(mean) {
+        return None;
+    }
+    let (low, high) = typical.difference_low.zip(typical.difference_high)?;
+    let is_apart = mean.difference_low? > high || mean.difference_high? < low;
+    // A mean that few requests make is uncertain, and its wide interval may reach down to the typical one.
+    let is_much_more = mean.difference.abs() > 2.0 * low.abs().max(high.abs());
+    let is_other = !is_claimed(typical) || is_apart || is_much_more;
+    is_other.then_some((typical, mean))
+}
+
+/// A disagreement beyond this share of the larger of both is worth a place in the verdict. Less is said in
+/// the words below it: slow requests cost a little more nearly everywhere.
+const WORTH_A_WORD: f64 = 0.15;
+
+fn is_claimed(overhead: &OverheadSummary) -> bool {
+    matches!(overhead.claim, ClaimName::Higher | ClaimName::Lower)
+}
+
+/// What few requests pay, of the latencies of all rounds of a variant and of its baseline.
+pub(super) fn pay(
+    headline: Metric,
+    metrics: &BTreeMap<Metric, MetricSummary>,
+    own: &Histogram,
+    of_baseline: &Histogram,
+) -> Option<FewPay> {
+    let (typical, mean) = disagreeing(headline, metrics)?;
+    let larger = typical.difference.abs().max(mean.difference.abs());
+    if (mean.difference - typical.difference).abs() <= WORTH_A_WORD * larger {
+        return None;
+    }
+    let share_of_requests = share(own, of_baseline, typical, mean);
+    let sign = if mean.difference < 0.0 { '-' } else { '+' };
+    let size = in_words::amount(Metric::Mean.unit(), mean.difference.abs());
+    let payers = share_of_requests.map(|share| payers(share, typical, mean));
+    Some(FewPay {
+        latency_us_mean: mean.difference,
+        share_of_requests,
+        words: format!(
+            "mean {sign}{size}{}",
+            payers
+                .as_ref()
+                .map_or_else(String::new, |payers| format!(" ({payers})"))
+        ),
+        payers,
+    })
+}
+
+/// `about a fifth of the requests pay more`
+fn payers(share: f64, typical: &OverheadSummary, mean: &OverheadSummary) -> String {
+    let is_more = mean.difference > typical.difference;
+    let does = match (typical.claim, mean.claim, is_more) {
+        (ClaimName::Higher, ClaimName::Higher, true) => "pay more",
+        (ClaimName::Higher, ClaimName::Higher, false) => "pay less",
+        (ClaimName::Lower, ClaimName::Lower, true) => "save less",
+        (ClaimName::Lower, ClaimName::Lower, false) => "save more",
+        (_, _, true) => "pay",
+        (_, _, false) => "save",
+    };
+    format!("{} {does}", of_requests(share))
+}
+
+/// The largest distance between the distributions of a variant and of its baseline, moved by the end of the
+/// typical difference's interval that explains most:
+///
+/// `share = max over x of P(variant > x) - P(baseline + typical > x)`,
+///
+/// and with the sides exchanged where the mean is below the typical difference. A distance that is less than three standard errors
+/// is luck, and is none.
+fn share(
+    own: &Histogram,
+    of_baseline: &Histogram,
+    typical: &OverheadSummary,
+    mean: &OverheadSummary,
+) -> Option<f64> {
+    if own.is_empty() || of_baseline.is_empty() {
+        return None;
+    }
+    let is_higher = mean.difference > typical.difference;
+    let shift_ns = 1e3
+        * match is_higher {
+            true => typical.difference_high?,
+            false => typical.difference_low?,
+        };
+    let (own, of_baseline) = (Distribution::of(own), Distribution::of(of_baseline));
+    let distance = |at_ns: f64| {
+        let above = own.share_above(at_ns);
+        let above_of_base = of_baseline.share_above(at_ns - shift_ns);
+        let distance = match is_higher {
+            true => above - above_of_base,
+            false => above_of_base - above,
+        };
+        let variance = own.variance(above) + of_baseline.variance(above_of_base);
+        (distance > 3.0 * variance.sqrt()).then_some(distance)
+    };
+    // Both step at these values only.
+    let of_own = own.steps.iter().map(|(at_ns, _)| *at_ns);
+    let moved = of_baseline.steps.iter().map(|(at_ns, _)| at_ns + shift_ns);
+    of_own.chain(moved).filter_map(distance).reduce(f64::max)
+}
+
+/// The distribution of latencies, for many questions.
+struct Distribution {
+    /// A latency in nanoseconds, and the share of the requests that are not slower, in rising order.
+    steps: Vec<(f64, f64)>,
+    requests: f64,
+}
+
+impl Distribution {
+    fn of(latency: &Histogram) -> Self {
+        let requests = float(latency.len());
+        let mut sum = 0;
+        let steps = latency.recorded().map(|(at_ns, count)| {
+            sum += count;
+            (float(at_ns), float(sum) / requests)
+        });
+        Self {
+            steps: steps.collect(),
+            requests,
+        }
+    }
+
+    fn share_above(&self, at_ns: f64) -> f64 {
+        let below = self.steps.partition_point(|(step_ns, _)| *step_ns <= at_ns);
+        match below {
+            0 => 1.0,
+            below => 1.0 - self.steps[below - 1].1,
+        }
+    }
+
+    /// That of a share of so many requests.
+    fn variance(&self, share: f64) -> f64 {
+        share * (1.0 - share) / self.requests
+    }
+}
+
+/// A share of the requests as exact as it is known: `about a fifth of the requests`.
+pub(crate) fn of_requests(share: f64) -> String {
+    const FRACTIONS: [(f64, &str); 9] = [
+        (1.0, "nearly all"),
+        (0.75, "about three quarters of the"),
+        (0.6667, "about two thirds of the"),
+        (0.5, "about half of the"),
+        (0.4, "about two fifths of the"),
+        (0.3333, "about a third of the"),
+        (0.25, "about a quarter of the"),
+        (0.2, "about a fifth of the"),
+        (0.1, "about a tenth of the"),
+    ];
+    let is_nearest = |one: &&(f64, &str), other: &&(f64, &str)| {
+        let distance = |it: &(f64, &str)| (it.0 / share).ln().abs();
+        distance(one).total_cmp(&distance(other))
+    };
+    let nearest = FRACTIONS.iter().min_by(is_nearest);
+    match nearest {
+        Some((_, words)) if share >= 0.075 => format!("{words} requests"),
+        // One digit: a share of few requests is not known better.
+        _ => format!(
+            "about {} % of the requests",
+            digits::value(share * 100.0, Some(share * 100.0 * 0.2))
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_named_as_exactly_as_they_are_known() {
+        let shares = [0.004, 0.019, 0.05, 0.09, 0.11, 0.19, 0.24, 0.31, 0.52, 0.98];
+        let words: Vec<String> = shares.into_iter().map(of_requests).collect();
+        insta::assert_snapshot!(words.join("\n"), @"");
+    }
+}
