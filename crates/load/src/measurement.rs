@@ -48,7 +48,9 @@ pub struct Measurement {
     /// Connections on which the target sent bytes while no request was under way; they carry no further
     /// request.
     pub unsolicited: u64,
-    /// From the first send to the last answer.
+    /// The time of the load, to which rates and shares of time refer: from its start to its planned
+    /// end, or to the last outcome where that is later. Without a planned end, or where a number of
+    /// requests came before it, to the last outcome. An interrupted load ends when it stopped.
     pub elapsed: Duration,
     /// From the first send to the last send: `(sent - 1) / sending` is the rate that was achieved.
     pub sending: Duration,

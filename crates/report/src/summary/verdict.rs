@@ -8,7 +8,7 @@ use model::{InvalidKind, Outcomes};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::check::{Check, CheckState, named};
+use super::check::{Check, CheckName, CheckState, named};
 use super::estimate::{ClaimName, MetricSummary, OverheadSummary};
 use crate::digits;
 use crate::metric::{Metric, Unit};
@@ -229,9 +229,15 @@ pub(super) fn invalid(
         let reason = "it was not seen to do its work before the load";
         return Some(Verdict::invalid(InvalidKind::NotProven, reason));
     }
-    let failed: Vec<String> = checks
+    let is_failed = |check: &&Check| check.state == CheckState::Failed;
+    // First, because it is the cause of others.
+    let (stopped, others): (Vec<&Check>, Vec<&Check>) = checks
         .iter()
-        .filter(|check| check.state == CheckState::Failed)
+        .filter(is_failed)
+        .partition(|check| check.name == CheckName::StoppedAnswering);
+    let failed: Vec<String> = stopped
+        .into_iter()
+        .chain(others)
         .map(|check| format!("{}: {}", check.name, check.text))
         .collect();
     (!failed.is_empty()).then(|| Verdict::invalid(Invalidity::CheckFailed, failed.join("; ")))
