@@ -94,10 +94,11 @@ fn run(name: &str, (samples, is_looked_at): (u64, bool), times: impl Fn(u64, u64
     }
     let took_ns = start.elapsed().as_nanos() as f64;
     let late = resident_kib();
-    let whole = recorder.into_measurement(measurement::GeneratorCost {
+    let cost = measurement::GeneratorCost {
         cpu: Duration::ZERO,
         ..Default::default()
-    });
+    };
+    let whole = recorder.into_measurement(cost, None);
     assert_eq!(whole.outcomes.passed, samples);
     println!(
         "- {name}: {:.1} ns per request; memory grew by {} KiB over the first {} and by {} KiB over all {}",

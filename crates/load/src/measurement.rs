@@ -52,7 +52,9 @@ pub struct Measurement {
     /// counts once in `sent`, and its latency counts from its due, or where it has none, from its first
     /// send.
     pub sent_again: u64,
-    /// From the first send to the last answer.
+    /// The time of the load, to which rates and shares of time refer: from its start to its planned
+    /// end, or to the last outcome where that is later. Without a planned end, or where a number of
+    /// requests came before it, to the last outcome. An interrupted load ends when it stopped.
     pub elapsed: Duration,
     /// From the first send to the last send: `(sent - 1) / sending` is the rate that was achieved.
     pub sending: Duration,

@@ -127,6 +127,19 @@ impl<'a> Prepared<'a> {
         self.slots.filter(|_| !ends_by_time)
     }
 
+    /// When the load that began at `start_ns` was to end by time, after this many of its slots have
+    /// ended; `None` where their number ended it, or slices.
+    pub(crate) fn planned_end_ns(&self, start_ns: u64, ended: u64) -> Option<u64> {
+        let length = match &self.plan {
+            Some(plan) => plan.duration(),
+            None if self.stop.requests.is_some_and(|all| ended >= all) => return None,
+            // The last slice ends it, and what counts of slices is summed elsewhere.
+            None if !self.job.slices.is_empty() => return None,
+            None => self.stop.duration?,
+        };
+        Some(start_ns.saturating_add(to_ns(length)))
+    }
+
     pub(crate) fn connections_of(&self, thread: u32, threads: u32) -> usize {
         let own = Shard::WHOLE.thread(thread, threads);
         let connections = own.connections(self.connections);

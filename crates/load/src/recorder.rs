@@ -75,7 +75,8 @@ pub(crate) struct Recorder {
     sent: u64,
     first_sent_ns: u64,
     last_sent_ns: u64,
-    last_answer_ns: u64,
+    /// The latest answer, timeout or other end of a request.
+    last_outcome_ns: u64,
     latency_sum_ns: u64,
     windows: Windows,
     /// What few loads want of each answer.
@@ -122,7 +123,7 @@ impl Recorder {
             // Later than any send, for `min`.
             first_sent_ns: u64::MAX,
             last_sent_ns: 0,
-            last_answer_ns: 0,
+            last_outcome_ns: 0,
             latency_sum_ns: 0,
             windows: Windows::new(start_ns),
             finer: None,
@@ -276,7 +277,7 @@ impl Recorder {
         // Not clamped: parser and library refuse a status of more than three digits.
         self.statuses[usize::from(status)] += 1;
         self.latency_sum_ns += latency_ns;
-        self.last_answer_ns = times.done_ns;
+        self.last_outcome_ns = times.done_ns;
         let window = self.windows.at(times.done_ns);
         window.completed += 1;
         window.latency_sum_ns += latency_ns;
@@ -305,6 +306,7 @@ impl Recorder {
         reason: impl FnOnce() -> String,
     ) {
         self.outcomes.count(kind);
+        self.last_outcome_ns = self.last_outcome_ns.max(at_ns);
         if kind != FailureKind::Missed {
             self.windows.at(at_ns).errors += 1;
         }
@@ -392,7 +394,7 @@ impl Recorder {
         self.sent += other.sent;
         self.first_sent_ns = self.first_sent_ns.min(other.first_sent_ns);
         self.last_sent_ns = self.last_sent_ns.max(other.last_sent_ns);
-        self.last_answer_ns = self.last_answer_ns.max(other.last_answer_ns);
+        self.last_outcome_ns = self.last_outcome_ns.max(other.last_outcome_ns);
         self.windows.absorb(other.windows);
         if let (Some(finer), Some(others)) = (&mut self.finer, &other.finer) {
             finer.absorb(others);
@@ -415,8 +417,18 @@ impl Recorder {
         };
     }
 
-    /// The account as others read it.
-    pub(crate) fn into_measurement(mut self, mut generator: GeneratorCost) -> Measurement {
+    /// The start of the load that this is the account of.
+    pub(crate) fn start_ns(&self) -> u64 {
+        self.start_ns
+    }
+
+    /// The account as others read it. The load lasts to `end_ns`, or to its last outcome where that
+    /// is later or no end is known.
+    pub(crate) fn into_measurement(
+        mut self,
+        mut generator: GeneratorCost,
+        end_ns: Option<u64>,
+    ) -> Measurement {
         for histogram in [&mut self.latency, &mut self.service, &mut self.first_byte] {
             histogram.add(&self.all_equal);
         }
@@ -430,8 +442,14 @@ impl Recorder {
         slots.sort_unstable_by_key(|slot| slot.index);
         generator.pauses = self.pauses;
         generator.pauses_dropped = self.pauses_dropped;
-        // Without a send or an answer the first is later than the last, and no time has passed.
-        let elapsed_ns = self.last_answer_ns.saturating_sub(self.first_sent_ns);
+        let end_ns = self.last_outcome_ns.max(end_ns.unwrap_or(0));
+        // Without an end or an outcome no time has passed.
+        let elapsed_ns = end_ns.saturating_sub(self.start_ns);
+        if elapsed_ns > 0 {
+            // Windows in which nothing ended are a part of the load as well.
+            self.windows.at(end_ns - 1);
+        }
+        // Without a send the first is later than the last.
         let sending_ns = self.last_sent_ns.saturating_sub(self.first_sent_ns);
         let (window_width, windows) = self.windows.into_parts();
         Measurement {

@@ -128,6 +128,8 @@ struct Part {
     /// Whether it could have real-time priority, and for how long it had it.
     realtime: (bool, Duration),
     was_interrupted: bool,
+    /// When it had nothing more to do.
+    ended_ns: u64,
     /// Not yet closed.
     _sockets: Vec<OwnedFd>,
 }
@@ -144,6 +146,7 @@ fn sum(parts: Vec<Part>, group: &Group<'_>) -> Vec<Measurement> {
         ..GeneratorCost::default()
     };
     let interrupted = parts.iter().any(|part| part.was_interrupted);
+    let ended_ns = parts.iter().map(|part| part.ended_ns).max();
     let mut threads = parts.into_iter().map(|part| part.recorders);
     let mut totals = threads.next().expect("there is at least one thread");
     for recorders in threads {
@@ -156,7 +159,11 @@ fn sum(parts: Vec<Part>, group: &Group<'_>) -> Vec<Measurement> {
         if let Some(planned) = lane.slots_due().filter(|_| !interrupted) {
             assert_eq!(planned, ended, "every planned slot ends in one outcome");
         }
-        let mut measurement = total.into_measurement(generator.clone());
+        let end_ns = match interrupted {
+            true => ended_ns,
+            false => lane.planned_end_ns(total.start_ns(), ended),
+        };
+        let mut measurement = total.into_measurement(generator.clone(), end_ns);
         measurement.interrupted = interrupted;
         measurement
     };
@@ -280,7 +287,8 @@ impl Group<'_> {
             let loads = self.lanes.iter().enumerate().map(load).collect();
             generator.run(loads, &mut priority);
         }
-        let realtime = priority.end(controls.clock.now_ns());
+        let ended_ns = controls.clock.now_ns();
+        let realtime = priority.end(ended_ns);
         let cpu = cpu_time().saturating_sub(cpu);
         let waited = waited.zip(waited_for_cpu());
         // They stay open until all threads have ended and the caller has looked.
@@ -292,6 +300,7 @@ impl Group<'_> {
             waited_for_cpu: waited.map(|(before, after)| after.saturating_sub(before)),
             realtime,
             was_interrupted,
+            ended_ns,
             _sockets: sockets,
         })
     }

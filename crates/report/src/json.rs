@@ -1,5 +1,6 @@
 //! Every figure with its unit in its name, for programs.
 
+use model::{FailureKind, micros};
 use serde::Serialize;
 
 use crate::recording::{Environment, LoadText, Recording, Version};
@@ -17,6 +18,35 @@ struct Report<'a> {
     load: &'a LoadText,
     environment: &'a Environment,
     summary: &'a Summary,
+    /// The first requests of each kind that did not pass; without the bytes, which the recording has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failures: Vec<Failed<'a>>,
+}
+
+/// A request that did not pass.
+#[derive(Serialize)]
+struct Failed<'a> {
+    variant: &'a str,
+    round: u32,
+    kind: FailureKind,
+    at_us: u64,
+    reason: &'a str,
+}
+
+fn failures(recording: &Recording) -> Vec<Failed<'_>> {
+    let mut all = Vec::new();
+    for round in &recording.rounds {
+        for sample in &round.failures {
+            all.push(Failed {
+                variant: &round.variant,
+                round: round.round,
+                kind: sample.kind,
+                at_us: micros(sample.at),
+                reason: &sample.reason,
+            });
+        }
+    }
+    all
 }
 
 /// Renders the summary of a recording as JSON.
@@ -30,6 +60,7 @@ pub fn json(recording: &Recording, summary: &Summary) -> String {
         load: &recording.load,
         environment: &recording.environment,
         summary,
+        failures: failures(recording),
     };
     serde_json::to_string_pretty(&report).expect("a summary has only text keys") + "\n"
 }
@@ -38,6 +69,28 @@ pub fn json(recording: &Recording, summary: &Summary) -> String {
 mod tests {
     use super::*;
     use crate::sample::Sample;
+
+    #[test]
+    fn reasons_of_failures_are_there() {
+        let mut recording = Sample::load_alone(false);
+        recording.rounds[0].failures.push(model::FailureSample {
+            kind: FailureKind::Connect,
+            reason: "connect: Connection refused".to_owned(),
+            at: std::time::Duration::from_millis(5),
+            request: String::new(),
+            answer: String::new(),
+        });
+        let text = json(&recording, &Summary::of(&recording));
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let wanted = serde_json::json!([{
+            "variant": "target",
+            "round": 0,
+            "kind": "connect",
+            "at_us": 5_000,
+            "reason": "connect: Connection refused",
+        }]);
+        assert_eq!(value["failures"], wanted);
+    }
 
     #[test]
     fn figures_are_found_by_variant_and_metric() {

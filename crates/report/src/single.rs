@@ -11,13 +11,20 @@ use crate::metric::{Metric, Unit};
 use crate::recording::{Recording, RoundRecord};
 use crate::step;
 use crate::summary::{CheckState, Distribution, Summary, VariantSummary, tail};
-use crate::terminal::printable;
-use crate::text::counts;
+use crate::terminal::{Terminal, printable};
+use crate::text::{counts, wrapped};
 use model::micros;
 
 /// Renders a single load for a terminal.
-pub fn load_text(recording: &Recording, summary: &Summary) -> String {
-    let mut out = format!("{}\n{}\n", summary.title, describe::load(recording));
+pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -> String {
+    let width = terminal.width;
+    let mut rows = summary.variants.iter();
+    let stopped = rows.find_map(VariantSummary::stopped_answering);
+    let mut out = stopped.map_or_else(String::new, |check| {
+        let sentence = format!("The target stopped answering: {}.", check.text);
+        wrapped("", &sentence, width)
+    });
+    out += &format!("{}\n{}\n", summary.title, describe::load(recording));
     if let Some(interruption) = explain::interruption(summary) {
         out += &format!("{interruption}\n");
     }
@@ -31,7 +38,8 @@ pub fn load_text(recording: &Recording, summary: &Summary) -> String {
         } else {
             "NOT VALID"
         };
-        out += &format!("\n{}\n", row.verdict_text.replacen("invalid", heading, 1));
+        let verdict = row.verdict_text.replacen("invalid", heading, 1);
+        out += &format!("\n{}", wrapped("", &verdict, width));
     }
     out += &gates(summary);
     out += &statistics(row, summary);
@@ -47,12 +55,8 @@ pub fn load_text(recording: &Recording, summary: &Summary) -> String {
         .iter()
         .filter(|check| check.state != CheckState::Ok);
     for check in troubles {
-        out += &format!(
-            "  {:<13} {}: {}\n",
-            check.state.to_string(),
-            check.name,
-            check.text
-        );
+        let state = format!("  {:<13} ", check.state.to_string());
+        out += &wrapped(&state, &format!("{}: {}", check.name, check.text), width);
     }
     out += &samples(round);
     printable(&out)
@@ -179,7 +183,10 @@ fn steps(round: &RoundRecord) -> String {
 fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> String {
     let elapsed_us = round.elapsed_us;
     // Bytes per microsecond are 10^6 bytes per second.
-    let per_s = |bytes: u64| digits::value(float(bytes) / float(elapsed_us.max(1)), None);
+    let per_s = |bytes: u64| match elapsed_us {
+        0 => cell::NOTHING.to_owned(),
+        us => digits::value(float(bytes) / float(us), None),
+    };
     let connections = round.connect_ns_hdr.histogram();
     let mut facts = vec![
         ("Outcomes", counts(row)),
@@ -220,7 +227,7 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
             ));
         }
     }
-    // Without an answer there is no time from the first to the last, of which anything could be a share.
+    // A load that was stopped at once has no time of which anything could be a share.
     if elapsed_us == 0 {
         return listed(&facts);
     }
@@ -293,7 +300,7 @@ mod tests {
     use crate::sample::Sample;
 
     fn text(recording: &Recording) -> String {
-        load_text(recording, &Summary::of(recording))
+        load_text(recording, &Summary::of(recording), Terminal::plain(200))
     }
 
     #[test]
@@ -430,12 +437,36 @@ mod tests {
     }
 
     #[test]
+    fn lines_of_checks_are_no_wider_than_the_terminal() {
+        let mut recording = Sample::load_alone(false);
+        let round = &mut recording.rounds[0];
+        round.generator.pauses.push(model::Pause {
+            at: Duration::ZERO,
+            length: Duration::from_millis(100),
+        });
+        let text = load_text(&recording, &Summary::of(&recording), Terminal::plain(60));
+        let mut lines = text.lines().skip(2).filter(|line| {
+            line.contains("NOT VALID") || line.contains("failed") || line.contains("longest")
+        });
+        assert!(lines.clone().count() >= 3, "{text}");
+        assert!(lines.all(|line| line.chars().count() <= 60), "{text}");
+    }
+
+    #[test]
+    fn without_any_time_there_is_no_throughput() {
+        let mut recording = Sample::load_alone(false);
+        recording.rounds[0].elapsed_us = 0;
+        let text = text(&recording);
+        assert!(text.contains("– MB/s in, – MB/s out"), "{text}");
+    }
+
+    #[test]
     fn gates_come_before_the_figures() {
         let recording = Sample::load_alone(false);
         let gates = ["failures value < 1%", "max value < 1ms", "p99 value < 2ms"];
         let gates = gates.map(|gate| gate.parse().unwrap());
         let summary = Summary::of(&recording).judged(&gates, crate::gate::Undecided::Fails);
-        let text = load_text(&recording, &summary);
+        let text = load_text(&recording, &summary, Terminal::plain(200));
         let lines: Vec<&str> = text.lines().skip(3).take(4).collect();
         insta::assert_snapshot!(lines.join("\n"), @"
         Gates

@@ -314,6 +314,14 @@ impl VariantSummary {
         remarked(self.verdict.short(), self.remark.as_deref())
     }
 
+    /// The check that the target stopped answering, where it did.
+    pub(crate) fn stopped_answering(&self) -> Option<&Check> {
+        let mut checks = self.checks.iter();
+        checks.find(|check| {
+            check.name == CheckName::StoppedAnswering && check.state == CheckState::Failed
+        })
+    }
+
     /// One of its figures that are trusted.
     pub fn metric(&self, metric: Metric) -> Option<&MetricSummary> {
         self.metrics.get(&metric)

@@ -11,7 +11,7 @@
 //! all of them. In a long round the bounds are as good as one number; in a short one with slow
 //! answers they are wide, and say so.
 
-/// One closed loop from its first send to its last answer.
+/// One closed loop from its start to its last answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClosedLoop {
     /// Connections, each with at most one request under way.
@@ -59,7 +59,8 @@ pub fn little(loops: &[ClosedLoop]) -> Option<Little> {
         high_s += one.latency_sum_s - one.draining_s + one.unseen_s;
         all_s += connections * one.sending_s;
     }
-    let (low, high) = (low_s / all_s, high_s / all_s);
+    // No fewer connections than none can have been busy.
+    let (low, high) = (low_s.max(0.0) / all_s, high_s / all_s);
     (all_s > 0.0 && low.is_finite() && high.is_finite()).then_some(Little { low, high })
 }
 
@@ -94,6 +95,20 @@ mod tests {
         let apart = little(&[lost]).unwrap().apart();
         assert!((0.03..0.05).contains(&apart), "{apart}");
         assert!(little(&[lost, LAWFUL]).unwrap().apart() < apart);
+    }
+
+    #[test]
+    fn no_connections_are_fewer_than_none() {
+        // One answer of 1 s among many short ones: the end may have been all of the latencies.
+        let slow_end = ClosedLoop {
+            connections: 50,
+            sending_s: 0.1,
+            draining_s: 1.0,
+            latency_sum_s: 5.0 + 1.0,
+            unseen_s: 0.0,
+        };
+        let found = little(&[slow_end]).unwrap();
+        assert!(found.low.abs() < 1e-12 && found.high >= 1.0, "{found:?}");
     }
 
     #[test]

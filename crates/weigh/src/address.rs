@@ -1,8 +1,11 @@
 //! Where the load goes: URLs, and the one address that they name.
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::path::Path;
+use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http::Uri;
 use load::{Address, Protocol, Target};
 
@@ -12,17 +15,142 @@ use crate::exit::Failure;
 const URL_HELP: &str = "write it as http://127.0.0.1:8080/path";
 
 /// Reads a URL that can be loaded.
+///
+/// A host name of other letters than ASCII becomes the name that the resolver knows.
 pub(crate) fn url(text: &str) -> Result<Uri, String> {
-    let url: Uri = text
-        .parse()
-        .map_err(|error| format!("{error}; {URL_HELP}"))?;
+    let written = ascii_host(text)?;
+    let url: Uri = written.parse().map_err(|error| {
+        let place = wrong_character(&written);
+        let why = place.unwrap_or_else(|| format!("{error}"));
+        format!("{why}; {URL_HELP}")
+    })?;
     match url.scheme_str() {
-        Some("http" | "https") => Ok(url),
-        Some(other) => Err(format!(
-            "`{other}` is not a protocol that weigh load speaks; {URL_HELP}"
-        )),
-        None => Err(format!("it names no protocol; {URL_HELP}")),
+        Some("http" | "https") => {}
+        Some(other) => {
+            return Err(format!(
+                "`{other}` is not a protocol that weigh load speaks; {URL_HELP}"
+            ));
+        }
+        None => return Err(format!("it names no protocol; {URL_HELP}")),
     }
+    let (_, host) = split_authority(&url);
+    let behind_name = host.rfind(']').map_or(0, |at| at + 1);
+    if let Some((_, port)) = host[behind_name..].split_once(':')
+        && !port.is_empty()
+        && !port.parse().is_ok_and(|port: u16| port > 0)
+    {
+        return Err(format!(
+            "`{port}` is no port: expected a number from 1 to 65535; {URL_HELP}"
+        ));
+    }
+    Ok(url)
+}
+
+/// Where host and port stand in a URL, with what stands before an `@`.
+fn authority_range(text: &str) -> Option<std::ops::Range<usize>> {
+    let from = text.find("://")? + 3;
+    let length = text[from..]
+        .find(['/', '?', '#'])
+        .unwrap_or(text.len() - from);
+    Some(from..from + length)
+}
+
+/// A URL whose host is written in ASCII: `http://bücher.example` is `http://xn--bcher-kva.example`.
+fn ascii_host(text: &str) -> Result<String, String> {
+    let Some(range) = authority_range(text) else {
+        return Ok(text.to_owned());
+    };
+    let authority = &text[range.clone()];
+    let host_from = range.start + authority.rfind('@').map_or(0, |at| at + 1);
+    let host_to = text[host_from..range.end]
+        .rfind(':')
+        .map_or(range.end, |at| host_from + at);
+    let host = &text[host_from..host_to];
+    if host.is_ascii() {
+        return Ok(text.to_owned());
+    }
+    let ascii = idna::domain_to_ascii(host)
+        .map_err(|_| format!("`{host}` is no name of a host; {URL_HELP}"))?;
+    Ok(format!("{}{ascii}{}", &text[..host_from], &text[host_to..]))
+}
+
+/// The first character that keeps a text from being a URL, with its place.
+fn wrong_character(text: &str) -> Option<String> {
+    // Beyond the authority each longer beginning of a URL is a URL as well.
+    let from = authority_range(text)?.end;
+    text.get(..from)?.parse::<Uri>().ok()?;
+    let mut places = text[from..].char_indices();
+    let (at, wrong) = places.find(|(at, letter)| {
+        text[..from + at + letter.len_utf8()]
+            .parse::<Uri>()
+            .is_err()
+    })?;
+    let place = text[..from + at].chars().count() + 1;
+    let mut bytes = [0; 4];
+    let encoded: String = wrong
+        .encode_utf8(&mut bytes)
+        .bytes()
+        .map(|byte| format!("%{byte:02X}"))
+        .collect();
+    Some(format!(
+        "character {place} is `{}`, which cannot stand in a URL: write it as {encoded}",
+        wrong.escape_debug()
+    ))
+}
+
+/// Name and password of a URL, as they are written, and its host and port.
+fn split_authority(url: &Uri) -> (Option<&str>, &str) {
+    let authority = url.authority().map_or("", |authority| authority.as_str());
+    match authority.rsplit_once('@') {
+        Some((credentials, host)) => (Some(credentials), host),
+        None => (None, authority),
+    }
+}
+
+/// The value of the header `Authorization` for the name and password in a URL; none without them.
+pub(crate) fn authorization(url: &Uri) -> Option<String> {
+    let (credentials, _) = split_authority(url);
+    let (name, password) = match credentials?.split_once(':') {
+        Some(both) => both,
+        None => (credentials?, ""),
+    };
+    let mut pair: Vec<u8> = percent_encoding::percent_decode_str(name).collect();
+    pair.push(b':');
+    pair.extend(percent_encoding::percent_decode_str(password));
+    Some(format!("Basic {}", STANDARD.encode(pair)))
+}
+
+/// The headers of a request to this URL: name and password in it are one.
+///
+/// # Errors
+/// When both the URL and the headers say who asks.
+pub(crate) fn with_authorization(
+    url: &Uri,
+    headers: &mut Vec<(String, String)>,
+) -> Result<(), String> {
+    let Some(value) = authorization(url) else {
+        return Ok(());
+    };
+    let is_given = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
+    if headers.iter().any(is_given) {
+        return Err(
+            "the URL has a name and a password, and there is a header `Authorization` as well; \
+             remove one of the two"
+                .to_owned(),
+        );
+    }
+    headers.push(("Authorization".to_owned(), value));
+    Ok(())
+}
+
+/// The same URL without name and password.
+pub(crate) fn without_credentials(url: &Uri) -> Uri {
+    let mut parts = url.clone().into_parts();
+    let (_, host) = split_authority(url);
+    parts.authority = host.parse().ok().or(parts.authority);
+    // `http` asks for a path beside an authority.
+    parts.path_and_query = parts.path_and_query.or_else(|| "/".parse().ok());
+    Uri::from_parts(parts).unwrap_or_else(|_| url.clone())
 }
 
 /// Does the URL ask for TLS?
@@ -35,11 +163,13 @@ fn port(url: &Uri) -> u16 {
     url.port_u16().unwrap_or(usual)
 }
 
-/// Path and query of a URL.
+/// Path and query of a URL. An empty path is sent as `/` (RFC 9112, 3.2.1).
 pub(crate) fn path(url: &Uri) -> String {
-    url.path_and_query()
-        .map_or("/", |path| path.as_str())
-        .to_owned()
+    let written = url.path_and_query().map_or("/", |path| path.as_str());
+    match written.strip_prefix('?') {
+        Some(query) => format!("/?{query}"),
+        None => written.to_owned(),
+    }
 }
 
 /// A URL without path and query: `http://127.0.0.1:8080`.
@@ -52,7 +182,7 @@ pub(crate) fn root(url: &Uri) -> String {
 /// told apart.
 pub(crate) fn names(urls: [&Uri; 2]) -> [String; 2] {
     let short = |url: &Uri| {
-        let authority = url.authority().map_or("", |authority| authority.as_str());
+        let (_, authority) = split_authority(url);
         let whole = format!("{authority}{}", path(url));
         whole.strip_suffix('/').unwrap_or(&whole).to_owned()
     };
@@ -78,30 +208,166 @@ pub(crate) fn target(
     let host = url
         .host()
         .ok_or_else(|| Failure::bad_input(format!("`{url}` names no host; {URL_HELP}")))?;
-    let authority = url.authority().map_or(host, |authority| authority.as_str());
+    let (_, authority) = split_authority(url);
     let address = match unix_socket {
         Some(path) => Address::Unix(path.to_owned()),
-        None => Address::Tcp(resolve(host, port(url))?),
+        None => Address::Tcp(first_accepting(host, &resolve(host, port(url))?)?),
     };
     Ok(Target {
         address,
+        // Never with a name and password: servers and proxies log it.
         host: authority.to_owned(),
         protocol,
     })
 }
 
-/// The first address of a host.
+/// The addresses of a host, in the order of the resolver.
 ///
 /// # Errors
 /// When it has none.
-pub(crate) fn resolve(host: &str, port: u16) -> Result<SocketAddr, Failure> {
+pub(crate) fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
     // The resolver takes an IPv6 address without its brackets.
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let found = (bare, port).to_socket_addrs().map_err(|error| {
         Failure::not_ready(format!("the host `{host}` has no address: {error}"))
     })?;
-    found
-        .into_iter()
-        .next()
-        .ok_or_else(|| Failure::not_ready(format!("the host `{host}` has no address")))
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    for address in found {
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    match addresses.is_empty() {
+        true => Err(Failure::not_ready(format!(
+            "the host `{host}` has no address"
+        ))),
+        false => Ok(addresses),
+    }
+}
+
+/// The longest wait for one of several addresses.
+const CONNECT_MAX: Duration = Duration::from_secs(3);
+
+/// The first of several addresses that accepts a connection. One alone is not tried: whether it
+/// accepts is found by the load.
+///
+/// # Errors
+/// When there are several, and none accepts.
+pub(crate) fn first_accepting(host: &str, addresses: &[SocketAddr]) -> Result<SocketAddr, Failure> {
+    if let [only] = addresses {
+        return Ok(*only);
+    }
+    let mut refused = Vec::new();
+    for address in addresses {
+        match TcpStream::connect_timeout(address, CONNECT_MAX) {
+            Ok(_) => return Ok(*address),
+            Err(error) => refused.push(format!("{address} ({error})")),
+        }
+    }
+    Err(Failure::not_ready(format!(
+        "none of the {} addresses of `{host}` accepts a connection: {}",
+        addresses.len(),
+        refused.join(", ")
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_port_that_does_not_exist_is_refused() {
+        for text in [
+            "http://127.0.0.1:99999/x",
+            "https://127.0.0.1:70000/",
+            "http://[::1]:65536/",
+            "http://me:pw@host:80800/",
+            "http://host:0/",
+        ] {
+            let error = url(text).unwrap_err();
+            assert!(error.contains("is no port: expected"), "{text}: {error}");
+        }
+        for text in [
+            "http://[::1]/",
+            "http://h:65535/",
+            "http://h:/",
+            "http://a:70000@h/",
+        ] {
+            assert!(url(text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_and_password_are_a_header_and_not_the_host() {
+        let with = url("http://user:pa%20ss@127.0.0.1:81/x").unwrap();
+        // base64 of `user:pa ss`.
+        assert_eq!(authorization(&with).unwrap(), "Basic dXNlcjpwYSBzcw==");
+        let target = target(&with, None, Protocol::default()).unwrap();
+        assert_eq!(target.host, "127.0.0.1:81");
+        assert_eq!(without_credentials(&with), "http://127.0.0.1:81/x");
+        let without = url("http://127.0.0.1:81/@x").unwrap();
+        assert_eq!(authorization(&without), None);
+        let mut headers = vec![("authorization".to_owned(), "Bearer x".to_owned())];
+        let error = with_authorization(&with, &mut headers).unwrap_err();
+        assert!(error.contains("remove one of the two"), "{error}");
+        with_authorization(&without, &mut headers).unwrap();
+        assert_eq!(headers.len(), 1);
+        // As curl does with a name alone: an empty password.
+        let named = url("http://user@h/").unwrap();
+        assert_eq!(authorization(&named).unwrap(), "Basic dXNlcjo=");
+    }
+
+    #[test]
+    fn an_empty_path_before_a_query_is_a_slash() {
+        assert_eq!(path(&url("http://h:1?x=1").unwrap()), "/?x=1");
+        assert_eq!(path(&url("http://h:1/?x=1").unwrap()), "/?x=1");
+        assert_eq!(path(&url("http://h:1").unwrap()), "/");
+    }
+
+    #[test]
+    fn a_wrong_character_is_named_with_its_place() {
+        for (text, expected) in [
+            ("http://h/a?b<c", "character 13 is `<`"),
+            ("http://h/ü b", "character 11 is ` `"),
+            ("http://h/a^\u{1}", "character 12 is `\\u{1}`"),
+        ] {
+            let error = url(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        let error = url("http://h/a b").unwrap_err();
+        assert!(error.contains("write it as %20"), "{error}");
+    }
+
+    #[test]
+    fn an_international_host_gets_the_name_that_the_resolver_knows() {
+        let found = url("http://bücher.example:8080/ü").unwrap();
+        assert_eq!(found.host(), Some("xn--bcher-kva.example"));
+        assert_eq!(port(&found), 8080);
+        let with_name = url("https://me:pw@BÜCHER.example").unwrap();
+        assert_eq!(with_name.host(), Some("xn--bcher-kva.example"));
+        let error = url("http://b\u{200e}ü\u{ad}\u{378}/").unwrap_err();
+        assert!(error.contains("is no name of a host"), "{error}");
+    }
+
+    #[test]
+    fn the_first_address_that_accepts_is_kept() {
+        let open = TcpListener::bind("127.0.0.1:0").unwrap();
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+        let [open_at, closed_at] = [&open, &closed].map(|it| it.local_addr().unwrap());
+        drop(closed);
+        let found = first_accepting("h", &[closed_at, open_at]).unwrap();
+        assert_eq!(found, open_at);
+        drop(open);
+        let error = first_accepting("h", &[closed_at, open_at]).unwrap_err();
+        assert_eq!(error.exit, crate::exit::Exit::NotReady);
+        for address in [closed_at, open_at] {
+            assert!(
+                error.message.contains(&address.to_string()),
+                "{}",
+                error.message
+            );
+        }
+    }
 }

@@ -104,16 +104,21 @@ pub(crate) fn main() -> Exit {
         Subcommands::ManPages(args) => man_pages::run(&args),
         Subcommands::Generator(args) => generator::run(&args, console, &stop),
     };
-    ended.unwrap_or_else(|failure| {
+    let exit = ended.unwrap_or_else(|failure| {
         console.error(&failure.message);
         failure.exit
-    })
+    });
+    // Whoever asked does not have the answer, whatever it was.
+    match Console::is_unwritten() {
+        true => exit.max(Exit::NotReady),
+        false => exit,
+    }
 }
 
 /// Prints what clap has to say: help and version are results, the rest is diagnostics.
 fn refuse(error: &clap::Error) -> Exit {
     match error.print() {
-        Err(broken) if broken.kind() != ErrorKind::BrokenPipe => Exit::Bug,
+        Err(broken) if broken.kind() != ErrorKind::BrokenPipe => Exit::NotReady,
         _ if error.use_stderr() => Exit::BadInput,
         _ => Exit::Done,
     }

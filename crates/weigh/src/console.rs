@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::environment;
 
@@ -22,6 +23,9 @@ pub(crate) struct Console {
     /// Does that terminal show nothing but ASCII?
     is_ascii: bool,
 }
+
+/// Set when an answer could not be written; one for all copies of a console.
+static IS_UNWRITTEN: AtomicBool = AtomicBool::new(false);
 
 /// Width of an answer that does not go to a terminal.
 const PLAIN_WIDTH: usize = 100;
@@ -86,9 +90,22 @@ impl Console {
         match written {
             // As in `weigh report | head`, which has read all that it wanted.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
-            Err(error) => self.warn(&format!("the answer could not be written: {error}")),
+            Err(error) => {
+                self.no_answer(format_args!("the answer could not be written: {error}"));
+            }
             Ok(()) => {}
         }
+    }
+
+    /// Says why there is no answer, which the exit code says as well.
+    pub(crate) fn no_answer(self, why: impl Display) {
+        self.error(why);
+        IS_UNWRITTEN.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether an answer could not be written, so that whoever asked does not have it.
+    pub(crate) fn is_unwritten() -> bool {
+        IS_UNWRITTEN.load(Ordering::Relaxed)
     }
 
     /// One line of diagnostics.

@@ -37,7 +37,7 @@ impl Page {
     ) -> String {
         match self {
             Page::Text | Page::Full if recording.kind == Kind::Load => {
-                report::load_text(recording, summary)
+                report::load_text(recording, summary, terminal)
             }
             Page::Text => report::text(recording, summary, terminal),
             Page::Full => report::full_text(recording, summary, terminal),

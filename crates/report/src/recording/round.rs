@@ -40,7 +40,9 @@ pub struct RoundRecord {
     pub disturbed: bool,
     /// When the measurement began, in microseconds since the run began.
     pub started_offset_us: u64,
-    /// From the first send to the last answer, in microseconds, without the warm-up.
+    /// The time of the load in microseconds, without the warm-up: from its start to its planned end, or
+    /// to the last outcome where that is later or a count ends it. Versions before counted from the
+    /// first send to the last answer.
     pub elapsed_us: u64,
     /// Intended sends. In a closed loop the sends themselves.
     pub planned: u64,
@@ -379,7 +381,7 @@ impl RoundRecord {
             .iter()
             .map(|pause| micros(pause.length))
             .sum();
-        // A measurement without an answer has no length.
+        // A measurement that was stopped at once has no length.
         float(paused_us) / float(self.elapsed_us.max(1))
     }
 }

@@ -14,6 +14,7 @@ mod generator;
 mod machine;
 mod network;
 mod steady;
+mod stopped;
 
 mod little;
 
@@ -102,6 +103,9 @@ pub enum CheckName {
     /// Share of the time in which the target answered nothing, although requests were under way and
     /// the generator ran.
     TargetStalls,
+    /// Share of the time at the end of the load in which every request failed, where that was long
+    /// enough to mean that the target had stopped.
+    StoppedAnswering,
     /// By which share latency rises or falls from the first to the last third of a round, at least.
     DriftWithinRounds,
     /// By which share the mean latency rises or falls over all rounds: of the baseline itself, and of
@@ -143,6 +147,7 @@ impl fmt::Display for CheckName {
             Self::SystemsStarved => "systems starved",
             Self::ArrivalLaw => "arrival law",
             Self::TargetStalls => "target stalls",
+            Self::StoppedAnswering => "target stopped answering",
             Self::DriftWithinRounds => "drift within rounds",
             Self::DriftAcrossRounds => "drift across rounds",
             Self::Throttling => "throttling",
@@ -251,6 +256,10 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
     let totals = Totals::of(complete);
     let beside = Beside::of(watched);
     let mut checks = vec![failures(&totals)];
+    // The rounds of a search end at rates of their own.
+    if load.capacity.is_none() {
+        checks.extend(stopped::stopped(&load.model, complete));
+    }
     // While an iteration rests, its connection is idle and no latency counts.
     let rests = load.requests.iter().any(|request| request.pause_us > 0);
     match &load.model {

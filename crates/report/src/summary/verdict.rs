@@ -270,9 +270,15 @@ pub(super) fn invalid(
     if kind == Kind::Lab {
         return Verdict::withheld(checks, headline);
     }
-    let failed: Vec<String> = checks
+    let is_failed = |check: &&Check| check.state == CheckState::Failed;
+    // First, because it is the cause of others.
+    let (stopped, others): (Vec<&Check>, Vec<&Check>) = checks
         .iter()
-        .filter(|check| check.state == CheckState::Failed)
+        .filter(is_failed)
+        .partition(|check| check.name == CheckName::StoppedAnswering);
+    let failed: Vec<String> = stopped
+        .into_iter()
+        .chain(others)
         .map(|check| format!("{}: {}", check.name, check.text))
         .collect();
     (!failed.is_empty()).then(|| Verdict::invalid(Invalidity::CheckFailed, failed.join("; ")))

@@ -165,13 +165,21 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
                 "expected a header as `NAME: VALUE`, found `{header}`"
             ))),
         });
+    let mut headers: Vec<(String, String)> = headers.collect::<Result<_, _>>()?;
+    if address::authorization(&args.a) != address::authorization(&args.b) {
+        return Err(Failure::bad_input(
+            "expected the same name and password in both URLs, found different ones; write the lab \
+             with --write-lab, without them, and give each variant its own `headers`",
+        ));
+    }
+    address::with_authorization(&args.a, &mut headers).map_err(Failure::bad_input)?;
     Ok(Comparison {
         a: Side {
-            url: args.a.clone(),
+            url: address::without_credentials(&args.a),
             attach: args.attach_a.clone(),
         },
         b: Side {
-            url: args.b.clone(),
+            url: address::without_credentials(&args.b),
             attach: args.attach_b.clone(),
         },
         rate: match args.connections {
@@ -182,7 +190,7 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
         block: args.duration / args.rounds,
         rounds: args.rounds,
         method: args.method.clone(),
-        headers: headers.collect::<Result<_, _>>()?,
+        headers,
         body,
         timeout: args.timeout,
         insecure: args.insecure,

@@ -67,9 +67,9 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     progress.finish();
     drop(published);
     let measurement = measured.map_err(|error| match error {
-        // Certificates come from the command line; anything else is the machine's.
-        LoadError::Tls(error) => Failure::bad_input(error.to_string()),
-        error => Failure::not_ready(error.to_string()),
+        LoadError::Runtime(_) | LoadError::Poll(_) => Failure::not_ready(error.to_string()),
+        // The command line asks for what cannot be sent.
+        error => Failure::bad_input(error.to_string()),
     })?;
     let environment = Environment {
         busy_share_before,
@@ -93,13 +93,18 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         .render(&recording, &summary, None, console.terminal())
     {
         Ok(answer) => console.answer(&answer),
-        Err(error) => console.error(error),
+        Err(error) => console.no_answer(error),
     }
     if let Format::Theirs(_) = args.format {
         gates::say(&summary.gates, console);
     }
     let outcomes = &measurement.outcomes;
-    let loaded = match exit_of(measurement.interrupted, outcomes) {
+    let is_invalid = summary.variants.iter().any(|row| row.verdict.is_invalid());
+    let withheld = match is_invalid {
+        true => Exit::Withheld,
+        false => Exit::Done,
+    };
+    let loaded = match exit_of(measurement.interrupted, outcomes).max(withheld) {
         // The gate has judged what did not pass.
         Exit::Mismatch | Exit::Withheld if summary.allows_failures() => Exit::Done,
         loaded => loaded,
@@ -127,7 +132,10 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
     }
     let (url, requests) = match (&args.targets, &args.url) {
         (Some(path), base) => targets::read(path, base.as_ref())?,
-        (None, Some(url)) => (url.clone(), vec![request(args, url)?]),
+        (None, Some(url)) => (
+            url.clone(),
+            vec![with_credentials(request(args, url)?, args, url)?],
+        ),
         (None, None) => unreachable!("the command line asks for one of the two"),
     };
     let expect = expectation(args)?;
@@ -238,7 +246,10 @@ fn request(args: &Args, url: &Uri) -> Result<Request, Failure> {
         )));
     }
     let body = match (&args.data, &args.data_file) {
-        (Some(text), _) => text.clone().into_bytes(),
+        (Some(text), _) => match text.strip_prefix('@') {
+            Some(path) => read(path)?,
+            None => text.clone().into_bytes(),
+        },
         (None, Some(path)) => read(path)?,
         (None, None) => Vec::new(),
     };
@@ -254,6 +265,15 @@ fn request(args: &Args, url: &Uri) -> Result<Request, Failure> {
         expect: Expectation::default(),
         weight: 1,
     })
+}
+
+/// The request with the name and password of the URL, which the flags must not give as well.
+fn with_credentials(mut request: Request, args: &Args, url: &Uri) -> Result<Request, Failure> {
+    let mut given = args.headers.clone();
+    address::with_authorization(url, &mut given)
+        .and_then(|()| address::with_authorization(url, &mut request.headers))
+        .map_err(Failure::bad_input)?;
+    Ok(request)
 }
 
 /// A request's own headers, and those for all that it does not have: `--header` before

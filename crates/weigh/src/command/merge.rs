@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         .render(&whole, &Summary::of(&whole), None, console.terminal())
     {
         Ok(answer) => console.answer(&answer),
-        Err(error) => console.error(error),
+        Err(error) => console.no_answer(error),
     }
     Ok(exit_of(&whole, is_doubtful))
 }

@@ -15,6 +15,9 @@ use crate::exit::Failure;
 #[derive(Debug, Default)]
 pub(crate) struct Addresses(BTreeMap<(String, u16), SocketAddr>);
 
+/// All addresses behind each host and port.
+type Found = BTreeMap<(String, u16), Vec<SocketAddr>>;
+
 /// Consent to load of other machines than this one.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ConsentArgs {
@@ -43,13 +46,15 @@ impl Addresses {
     /// When a host has no address, is not this machine and was not consented to, or would get more load
     /// than is polite.
     pub(crate) fn of(lab: &Lab, consent: &ConsentArgs) -> Result<Addresses, Failure> {
-        let addresses = Addresses::unasked(lab)?;
-        for ((host, _), address) in &addresses.0 {
-            if !address.ip().to_canonical().is_loopback() {
-                consent.check(lab, host, *address)?;
+        let found = Addresses::look_up(lab)?;
+        for ((host, _), addresses) in &found {
+            let mut others = addresses.iter();
+            // Before any of them is connected to.
+            if let Some(other) = others.find(|it| !it.ip().to_canonical().is_loopback()) {
+                consent.check(lab, host, *other)?;
             }
         }
-        Ok(addresses)
+        Addresses::accepting(found)
     }
 
     /// The same without asking for consent, where no load will be sent.
@@ -57,6 +62,24 @@ impl Addresses {
     /// # Errors
     /// When a host has no address, or a system can be in a cluster alone.
     pub(crate) fn unasked(lab: &Lab) -> Result<Addresses, Failure> {
+        Addresses::accepting(Addresses::look_up(lab)?)
+    }
+
+    /// Of each host the first address that accepts a connection.
+    fn accepting(found: Found) -> Result<Addresses, Failure> {
+        let kept = found.into_iter().map(|(key, addresses)| {
+            let address = address::first_accepting(&key.0, &addresses)?;
+            Ok((key, address))
+        });
+        kept.collect::<Result<_, Failure>>().map(Addresses)
+    }
+
+    /// The address in use of a system that runs already.
+    pub(crate) fn in_use(&self, url: &Elsewhere) -> Option<SocketAddr> {
+        self.0.get(&(url.host.clone(), url.port)).copied()
+    }
+
+    fn look_up(lab: &Lab) -> Result<Found, Failure> {
         let mut setups = lab.all().flat_map(Variant::systems);
         if let Some(setup) = setups.find(|setup| setup.manifests().is_some()) {
             return Err(Failure::bad_input(format!(
@@ -75,7 +98,7 @@ impl Addresses {
                 place.insert(address::resolve(&url.host, url.port)?);
             }
         }
-        Ok(Addresses(addresses))
+        Ok(addresses)
     }
 
     /// Where a system is that runs already.

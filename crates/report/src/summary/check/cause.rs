@@ -7,8 +7,9 @@ use crate::digits;
 
 impl CheckName {
     /// Every check, in the order of `docs/checks.md`.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Failures,
+        Self::StoppedAnswering,
         Self::Missed,
         Self::LittlesLaw,
         Self::Rate,
@@ -41,6 +42,7 @@ impl CheckName {
             Self::Failures => {
                 "look at the kinds and examples in the report (`weigh report --full`)"
             }
+            Self::StoppedAnswering => "look at the log of the target: did it crash or hang?",
             Self::Missed => "lower the `rate`, or raise `connections-max`",
             Self::LittlesLaw => "run it again with `--order in-turn`; if it stays, report a defect",
             Self::Rate => "lower the `rate`",
@@ -85,7 +87,8 @@ impl CheckName {
     /// Which of several causes explains the others: the lowest. What the machine does comes before
     /// what the generator suffers, and that before what shows in the load.
     fn rank(self) -> usize {
-        const ORDER: [CheckName; 24] = [
+        const ORDER: [CheckName; 25] = [
+            CheckName::StoppedAnswering,
             CheckName::Failures,
             CheckName::Throttling,
             CheckName::Steal,
@@ -145,6 +148,9 @@ impl Check {
         let long = digits::duration_ns(self.figure * 1e3);
         match self.name {
             CheckName::Failures => format!("{share} of the requests had no complete answer"),
+            CheckName::StoppedAnswering => {
+                format!("the target stopped answering for the last {share} of the load")
+            }
             CheckName::Missed => format!("{share} of the planned requests were never sent"),
             CheckName::LittlesLaw => {
                 format!("connections and throughput × mean latency are {share} apart")

@@ -10,10 +10,13 @@ use crate::digits;
 use crate::float::float;
 use crate::recording::RoundRecord;
 
+/// Answers of each connection without which the law says nothing.
+const ANSWERS_EACH: u64 = 2;
+
 /// Connections = throughput x mean latency.
 ///
 /// `planned` is how long sending was allowed; none when only a count ended it. Failed requests
-/// hold connections without a latency, and generator threads that end their shares of a count at
+/// hold connections without a latency, a few answers are no steady state, and generator threads that end their shares of a count at
 /// different times idle without a stop: then the law says nothing.
 pub(super) fn littles_law(
     connections: u32,
@@ -27,7 +30,13 @@ pub(super) fn littles_law(
             || planned.is_some_and(|planned| round.elapsed_us >= micros(planned));
         round.outcomes.is_all_completed() && (by_time || round.generator.threads <= 1)
     };
-    if !complete.iter().all(|round| is_lawful(round)) {
+    // With fewer, the beginning and the end are all there is.
+    let has_enough =
+        |round: &RoundRecord| round.outcomes.completed() >= ANSWERS_EACH * u64::from(connections);
+    if !complete
+        .iter()
+        .all(|round| is_lawful(round) && has_enough(round))
+    {
         return None;
     }
     let loops: Vec<ClosedLoop> = complete
@@ -133,6 +142,20 @@ mod tests {
         // a bound on the end, 4 x 140 ms of connection time would be 20 % apart.
         let (state, figure) = judged(&[(1_000, 400), (40_000, 1)], 140_000);
         assert_eq!((state, figure < 0.01), (CheckState::Ok, true), "{figure}");
+    }
+
+    #[test]
+    fn fewer_answers_than_two_for_each_connection_are_not_judged() {
+        let mut recording = Sample::load_alone(false);
+        let round = &mut recording.rounds[0];
+        let mut latency = Histogram::new();
+        latency.record_n_ns(100_000, 10);
+        round.latency_ns_hdr = Hdr::of(&latency);
+        (round.planned, round.elapsed_us) = (10, 1_000);
+        round.outcomes.passed = 10;
+        let summary = Summary::of(&recording);
+        let mut checks = summary.variants[0].checks.iter();
+        assert!(!checks.any(|check| check.name == CheckName::LittlesLaw));
     }
 
     #[test]

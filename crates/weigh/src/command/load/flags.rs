@@ -127,7 +127,7 @@ pub(crate) struct Args {
     /// Content type of requests that name none.
     #[arg(short = 'T', long, value_name = "TYPE", help_heading = "Request", value_parser = content_type)]
     pub(super) content_type: Option<String>,
-    /// Body.
+    /// Body; @FILE reads it from a file.
     #[arg(
         short = 'd',
         long,

@@ -5,7 +5,7 @@ use std::path::Path;
 use http::Uri;
 use load::Job;
 
-use super::{Args, empty_job, with_headers};
+use super::{Args, empty_job, with_credentials, with_headers};
 use crate::exit::Failure;
 use crate::files::Disk;
 use crate::sending;
@@ -24,13 +24,14 @@ pub(super) fn job(args: &Args, path: &Path, url: &Uri) -> Result<(Uri, Job), Fai
     })?;
     let requests = scenario.requests.iter().map(|asked| {
         let request = sending::request(asked, &scenario.expect);
-        load::Request {
+        let request = with_credentials(request, args, url)?;
+        Ok(load::Request {
             headers: with_headers(request.headers, args),
             ..request
-        }
+        })
     });
     let job = Job {
-        requests: requests.collect(),
+        requests: requests.collect::<Result<_, Failure>>()?,
         steps: scenario.steps.clone(),
         data: Some(sending::data(scenario.data.as_ref(), args.seed)),
         ..empty_job(args, url)?

@@ -104,7 +104,9 @@ pub(super) fn read(path: &Path, base: Option<&Uri>) -> Result<(Uri, Vec<Request>
 }
 
 fn request(target: Written, base: &Uri) -> Result<Request, String> {
+    let mut headers = target.headers;
     let path = if target.url.starts_with('/') {
+        address::with_authorization(base, &mut headers)?;
         target.url
     } else {
         let url = address::url(&target.url).map_err(|why| format!("`{}`: {why}", target.url))?;
@@ -119,6 +121,7 @@ fn request(target: Written, base: &Uri) -> Result<Request, String> {
                 expected.0, expected.1, found.0, found.1
             ));
         }
+        address::with_authorization(&url, &mut headers)?;
         address::path(&url)
     };
     let body = match target.body {
@@ -129,7 +132,7 @@ fn request(target: Written, base: &Uri) -> Result<Request, String> {
     Ok(Request {
         method: target.method,
         path,
-        headers: target.headers,
+        headers,
         body,
         expect: Expectation::default(),
         weight: target.weight,
