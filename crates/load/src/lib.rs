@@ -21,6 +21,7 @@ mod awake;
 mod backoff;
 mod check;
 mod clock;
+mod coding;
 mod connection;
 mod error;
 mod exchange;
@@ -53,6 +54,7 @@ mod template;
 pub use answer::{Answer, Failure};
 pub use awake::{AwakeCores, keep_cores_awake};
 pub use check::{GraphqlFault, check};
+pub use coding::{CodingError, decoded, encoded};
 pub use error::{LoadError, RequestError, TlsError};
 pub use exchange::{WalkError, exchange, walk};
 pub use job::{
