@@ -291,7 +291,7 @@ pub(crate) fn gzip_trailer(content: &[u8]) -> [u8; 8] {
     trailer
 }
 
-/// A body in a coding, as a test or a server that is a test sends it.
+/// A body in these codings, for servers of tests.
 ///
 /// # Errors
 /// When the coding is none of those that are known here.

@@ -19,7 +19,7 @@ mod pace;
 mod seen;
 mod server;
 
-pub use behavior::{Behavior, BehaviorError, Mix, Pace, Stall};
+pub use behavior::{Behavior, BehaviorError, Mix, NullEncoding, Pace, Stall};
 pub use seen::Seen;
 
 /// Connections that may wait to be accepted.

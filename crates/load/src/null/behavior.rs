@@ -20,6 +20,8 @@ pub struct Behavior {
     pub body_bytes: usize,
     /// The body, instead of one of that length.
     pub answer: Option<String>,
+    /// The content coding of bodies; none for plain ones.
+    pub encoding: Option<NullEncoding>,
     /// Every Nth answer differs in one byte of its body. At least 1; none for no such answer.
     pub wrong_every: Option<u64>,
     /// Every Nth request gets a reset of its connection instead of an answer. At least 1.
@@ -31,6 +33,16 @@ pub struct Behavior {
     pub close_after: Option<u64>,
     /// Seed of what is drawn at random.
     pub seed: u64,
+}
+
+/// How a null server encodes its bodies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NullEncoding {
+    /// The value of `Content-Encoding`: gzip, deflate, br, zstd, or several with commas.
+    pub coding: String,
+    /// Whether the bytes of each answer differ, as those of a server that writes the time into the header
+    /// of gzip. Only with a coding that ends with `gzip`.
+    pub is_varying: bool,
 }
 
 /// How long answers take.
@@ -71,6 +83,12 @@ pub enum BehaviorError {
     /// Wrong answers are asked for, and the body has no byte that could be wrong.
     #[error("a body of 0 bytes cannot be wrong; let it have at least 1")]
     NothingToBeWrong,
+    /// The coding of bodies is unknown.
+    #[error("{0}")]
+    Encoding(#[from] crate::CodingError),
+    /// Only gzip has a place for bytes that vary.
+    #[error("`{0}` has the same bytes for the same content; bytes that vary need gzip")]
+    Varying(String),
     /// A number that says how often something happens is 0.
     #[error("expected `every` or `after` at least 1 request, found 0")]
     Never,
@@ -87,6 +105,12 @@ impl Behavior {
     pub fn check(&self) -> Result<(), BehaviorError> {
         if self.wrong_every.is_some() && self.body().is_empty() {
             return Err(BehaviorError::NothingToBeWrong);
+        }
+        if let Some(encoding) = &self.encoding {
+            crate::encoded(&encoding.coding, b"")?;
+            if encoding.is_varying && !encoding.coding.ends_with("gzip") {
+                return Err(BehaviorError::Varying(encoding.coding.clone()));
+            }
         }
         let counts = [
             self.wrong_every,
@@ -125,6 +149,7 @@ impl Default for Behavior {
             stall: None,
             body_bytes: Behavior::JSON_BYTES_MIN,
             answer: None,
+            encoding: None,
             wrong_every: None,
             reset_every: None,
             never_every: None,
