@@ -1,6 +1,7 @@
 //! The answer as a comment on a pull request: at most [`LINES`] lines of Markdown, the answer first.
 
 use crate::answer;
+use crate::bodies;
 use crate::cell;
 use crate::describe;
 use crate::explain;
@@ -143,9 +144,13 @@ fn folded(recording: &Recording, summary: &Summary) -> String {
                 describe::load(recording),
                 explain::rounds(summary)
             ),
+            bodies::sentence(summary).unwrap_or_default(),
+            bodies::status_sentences(summary).join("; "),
+            bodies::notes(summary).join("; "),
             format!("checks: {checks}"),
             format!("machine: {}", describe::facts(recording).join("; ")),
         ])
+        .filter(|line| !line.is_empty())
         .map(|line| format!("- {}", escape(&line)))
         .collect();
     format!(

@@ -2,6 +2,7 @@
 
 mod pictures;
 
+use crate::bodies;
 use crate::cell;
 use crate::describe;
 use crate::digits;
@@ -203,6 +204,12 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
             },
         ),
     ];
+    if let Some(statuses) = bodies::statuses(row) {
+        facts.push(("Statuses", statuses));
+    }
+    if row.bodies.bytes_mean.is_some() {
+        facts.push(("Bodies", bodies_of(row)));
+    }
     if is_open_loop {
         facts.push(("Lateness", lateness(round)));
         let service = round.service_ns_hdr.histogram();
@@ -240,6 +247,15 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
     ));
     facts.push(("Time", digits::duration_ns(float(elapsed_us) * 1e3)));
     listed(&facts)
+}
+
+/// `1,234 bytes a response; encoded: 100 by equal bytes`.
+fn bodies_of(row: &VariantSummary) -> String {
+    let bytes = format!("{} bytes a response", row.bodies.bytes());
+    match row.bodies.checks().as_str() {
+        "" => bytes,
+        checks => format!("{bytes}; encoded ones checked: {checks}"),
+    }
 }
 
 fn listed(facts: &[(&str, String)]) -> String {
