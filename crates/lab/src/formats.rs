@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use model::{Gate, Until};
+use model::{Gate, StatusPart, Until};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
@@ -108,6 +108,24 @@ impl Format for Method {
                 "write for example `POST`".to_owned()
             },
         ))
+    }
+}
+
+/// A status, or a class of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StatusName(pub(crate) StatusPart);
+
+impl Format for StatusName {
+    const NAME: &'static str = "status";
+    const EXAMPLE: Option<&'static str> = Some("2xx");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        StatusPart::read(text).map(StatusName).map_err(|_| {
+            Misspelling::new(
+                format!("`{text}` is not a status"),
+                "write a number from 100 to 599, a class such as `2xx`, or a list of them: `[200, 429]`",
+            )
+        })
     }
 }
 

@@ -235,7 +235,7 @@ impl Prover<'_> {
 
     fn expect(&self, file: &ProofExpectFile, reading: &mut Reading<'_>) -> Expect {
         let file = ExpectFile {
-            status: file.status,
+            status: file.status.clone(),
             graphql: file.graphql,
             // The comparison with the baseline is for the lab to ask for, not for a proof.
             same_as: None,

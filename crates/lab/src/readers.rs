@@ -6,7 +6,7 @@ use model::{Gate, Rate, Until};
 
 use crate::formats::{
     Format, HeaderName, HeaderValue, Method, Misspelling, Name, Pattern, Pointer, RequestPath,
-    ServiceName, SettingPath, Title, UrlPath, VariableName,
+    ServiceName, SettingPath, StatusName, Title, UrlPath, VariableName,
 };
 use crate::level::Level;
 use crate::quantities::{Bytes, Cores, Limit, LongerThanZero, Numbers, PositiveRate};
@@ -23,6 +23,7 @@ const READERS: &[(&str, Check)] = &[
     reader::<Rate>(),
     reader::<Level>(),
     reader::<Method>(),
+    reader::<StatusName>(),
     reader::<UrlPath>(),
     reader::<RequestPath>(),
     reader::<Pointer>(),

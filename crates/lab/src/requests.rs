@@ -7,7 +7,7 @@ use yaml_with_places::{At, Finding, Json, OneOrMany, Place};
 
 use crate::experiment::{Expect, RequestTemplate};
 use crate::formats::{
-    Format, HeaderName, HeaderValue, Method, RequestPath, Title, Verbatim, Written,
+    Format, HeaderName, HeaderValue, Method, RequestPath, StatusName, Title, Verbatim, Written,
 };
 use crate::places::{Places, Within};
 use crate::reading::Reading;
@@ -492,12 +492,34 @@ pub(crate) fn expect(file: &ExpectFile, places: Places<'_>, reading: &mut Readin
     let ignore: Vec<String> = file.ignore.0.iter().map(|it| it.0.0.clone()).collect();
     Expect {
         answer: Expectation {
-            status: file.status.map_or(StatusRule::Success, StatusRule::Exactly),
+            status: status(file, reading),
             graphql: file.graphql == Some(GraphqlFile::NoErrors),
             body: body.map_or(BodyRule::Any, |body| BodyRule::known(&body, &ignore)),
             headers,
+            ..Expectation::default()
         },
         same_as_baseline: file.same_as == Some(SameAsFile::Baseline),
         ignore,
+    }
+}
+
+/// Which statuses are right.
+fn status(file: &ExpectFile, reading: &mut Reading<'_>) -> StatusRule {
+    let Some(written) = &file.status else {
+        return StatusRule::Success;
+    };
+    let parts = written
+        .value
+        .0
+        .iter()
+        .map(|Verbatim(StatusName(part))| *part);
+    match StatusRule::of(&parts.collect::<Vec<_>>()) {
+        Ok(rule) => rule,
+        Err(wrong) => {
+            let finding = Finding::new(written.place, wrong);
+            let help = "write one status, a class or a list: `200`, `2xx`, `[200, 429]`";
+            reading.findings.add(finding.help(help));
+            StatusRule::Success
+        }
     }
 }

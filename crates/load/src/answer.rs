@@ -1,7 +1,9 @@
 //! A complete answer that is read outside of the send loop, or the reason why none came.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
+use crate::coding::{self, CodingError};
 use crate::error::RequestError;
 use crate::measurement::FailureKind;
 use crate::parser::{Head, ParseError, Sink};
@@ -34,6 +36,25 @@ impl Answer {
             .iter()
             .find(|(candidate, _)| candidate.eq_ignore_ascii_case(name))
             .map(|(_, value)| value.as_str())
+    }
+
+    /// The content coding of its body, in lower case; none for a plain one.
+    #[must_use]
+    pub fn coding(&self) -> Option<String> {
+        let headers = self.headers.iter();
+        let own = headers.filter(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
+        coding::joined(own.map(|(_, value)| value.as_bytes()))
+    }
+
+    /// Its body without content codings, of at most so many bytes.
+    ///
+    /// # Errors
+    /// When the body cannot be decoded, or has more.
+    pub fn content(&self, most: usize) -> Result<Cow<'_, [u8]>, CodingError> {
+        match self.coding() {
+            None => Ok(Cow::Borrowed(&self.body)),
+            Some(coding) => coding::decoded(&coding, &self.body, most).map(Cow::Owned),
+        }
     }
 }
 

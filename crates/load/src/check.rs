@@ -18,11 +18,14 @@ use crate::parser::{Head, ParseError, Sink};
 use crate::scenario::Wanted;
 
 mod alike;
+mod coded;
 pub(crate) mod graphql;
 #[cfg(test)]
 mod tests;
 
 use alike::Pattern;
+pub(crate) use coded::JudgedBy;
+use coded::{CodedReference, Coding};
 use graphql::ErrorsScan;
 pub use graphql::GraphqlFault;
 
@@ -64,10 +67,14 @@ pub(crate) fn examine(
     if findings.is_too_large {
         return Err(Mismatch::TooLargeToCapture { limit: KEPT_MAX });
     }
-    match findings.conclude(rules) {
-        Some(mismatch) => Err(mismatch),
-        None => Ok(findings.captured),
+    if let Some(mismatch) = findings.conclude(rules) {
+        return Err(mismatch);
     }
+    // At leisure there is no sample: each is decoded.
+    if let Some(body) = findings.encoded() {
+        rules.judge_sampled(body)?;
+    }
+    Ok(findings.captured)
 }
 
 /// The expectation of one request, ready for many answers.
@@ -82,6 +89,10 @@ pub(crate) struct Rules {
     must_equal: bool,
     /// For bodies of which parts are ignored: they are collected and compared as values.
     pattern: Option<Arc<Pattern>>,
+    /// What encoded bodies are compared with.
+    coded: Option<CodedReference>,
+    /// The only status whose bodies are judged.
+    body_of: Option<u16>,
     /// What the scanner says about the reference.
     reference_fault: Option<GraphqlFault>,
     /// What is kept of a right answer.
@@ -109,6 +120,8 @@ impl Rules {
             reference,
             must_equal,
             pattern,
+            coded: CodedReference::of(expect),
+            body_of: expect.body_of,
             reference_fault,
             captures: Arc::from([]),
         }
@@ -121,11 +134,13 @@ impl Rules {
         reference.expect("a body is only compared where there is a reference")
     }
 
-    fn accepts(&self, status: u16) -> bool {
-        match self.status {
-            StatusRule::Success => (200..300).contains(&status),
-            StatusRule::Exactly(expected) => status == expected,
-            StatusRule::Any => true,
+    /// Whether the body of an answer of this status is judged: bodies are compared within one status only.
+    #[inline]
+    fn judges_body_of(&self, status: u16) -> bool {
+        match (self.body_of, self.status) {
+            (Some(of), _) => of == status,
+            (None, StatusRule::Among(set)) => set.first_has(status),
+            (None, _) => true,
         }
     }
 
@@ -150,6 +165,8 @@ impl Rules {
 pub(crate) struct Findings {
     pub(crate) status: u16,
     wrong_status: bool,
+    /// Where a redirect that is wrong leads.
+    location: Option<Box<str>>,
     wrong_header: Option<Box<Mismatch>>,
     mode: Mode,
     /// Bytes of body that equal the reference, from its start.
@@ -158,6 +175,9 @@ pub(crate) struct Findings {
     scan: ErrorsScan,
     /// The body so far, while there is no reference to compare with, or where parts are ignored.
     learned: Vec<u8>,
+    coding: Coding,
+    /// By what an encoded body was found right.
+    pub(crate) judged_by: Option<JudgedBy>,
     /// Values of the headers that captures stand in, in the order of the captures.
     capture_headers: Vec<Option<String>>,
     /// The whole body, where something is captured.
@@ -182,6 +202,14 @@ enum Mode {
     Learn,
     /// Collected, to be compared as a value.
     Collect,
+    /// Compared with the encoded reference, and equal so far.
+    CompareCoded,
+    /// Collected, to be decoded.
+    CollectCoded,
+    /// Encoded, and too long to be collected.
+    TooLongCoded,
+    /// Counted only, because it belongs to a status whose bodies are not judged.
+    Exempt,
 }
 
 impl Findings {
@@ -194,6 +222,8 @@ impl Findings {
         self.equal_bytes = 0;
         self.body_bytes = 0;
         self.is_too_large = false;
+        self.coding = Coding::Plain;
+        self.judged_by = None;
         // The scan and the collected body begin anew with the mode that uses them.
     }
 
@@ -229,7 +259,16 @@ impl Findings {
             return Some(Mismatch::Status {
                 expected: rules.status,
                 found: self.status,
+                location: self.location.take(),
             });
+        }
+        let is_coded = matches!(
+            self.mode,
+            Mode::CompareCoded | Mode::CollectCoded | Mode::TooLongCoded
+        );
+        let wrong = is_coded.then(|| self.judge_coded(rules)).flatten();
+        if is_coded || self.mode == Mode::Exempt {
+            return wrong.or_else(|| self.wrong_header.take().map(|mismatch| *mismatch));
         }
         if self.mode == Mode::Compare {
             let reference = rules.reference();
@@ -306,6 +345,14 @@ impl Findings {
     }
 }
 
+/// Where a redirect leads.
+fn location(head: &Head<'_>) -> Option<Box<str>> {
+    let value = (300..400)
+        .contains(&head.status)
+        .then(|| head.header("location"))??;
+    Some(value.escape_ascii().to_string().into_boxed_str())
+}
+
 /// Feeds an answer's findings from the parser.
 pub(crate) struct Judge<'a> {
     pub(crate) rules: &'a Rules,
@@ -316,9 +363,10 @@ impl Sink for Judge<'_> {
     fn head(&mut self, head: &Head<'_>) {
         let findings = &mut *self.findings;
         findings.status = head.status;
-        findings.wrong_status = !self.rules.accepts(head.status);
+        findings.wrong_status = !self.rules.status.accepts(head.status);
         // The mode stays `Skip`: nothing of this body will be judged.
         if findings.wrong_status {
+            findings.location = location(head);
             return;
         }
         if !self.rules.headers.is_empty() {
@@ -332,7 +380,21 @@ impl Sink for Judge<'_> {
             });
             findings.capture_headers = values.collect();
         }
+        if !self.rules.judges_body_of(head.status) {
+            findings.mode = Mode::Exempt;
+            return;
+        }
+        let needs_content =
+            self.rules.reference.is_some() || self.rules.graphql || !self.rules.captures.is_empty();
+        if needs_content {
+            findings.coding = self.rules.coding(head);
+        }
         findings.mode = match &self.rules.reference {
+            _ if findings.coding == Coding::Known => Mode::CompareCoded,
+            _ if findings.coding != Coding::Plain => {
+                findings.learned.clear();
+                Mode::CollectCoded
+            }
             Some(_) => Mode::Compare,
             None if self.rules.graphql => {
                 findings.scan = ErrorsScan::new();
@@ -355,7 +417,7 @@ impl Sink for Judge<'_> {
             findings.is_too_large |= !keep(&mut findings.whole, part);
         }
         match findings.mode {
-            Mode::Skip => {}
+            Mode::Skip | Mode::TooLongCoded | Mode::Exempt => {}
             Mode::Compare => {
                 let reference = self.rules.reference();
                 let end = findings.equal_bytes + part.len();
@@ -367,6 +429,7 @@ impl Sink for Judge<'_> {
             }
             Mode::Scan => findings.scan.feed(part),
             Mode::Collect => findings.is_too_large |= !keep(&mut findings.learned, part),
+            Mode::CompareCoded | Mode::CollectCoded => findings.coded_body(self.rules, part),
             Mode::Learn => {
                 findings.scan.feed(part);
                 if findings.learned.len() + part.len() > LEARNED_MAX {

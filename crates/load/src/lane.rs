@@ -11,6 +11,7 @@ use crate::measurement::FailureKind;
 use crate::mismatch::Mismatch;
 use crate::recorder::{Evidence, Recorder, Times};
 use crate::rendered::Rotation;
+use crate::sample::{Kept, Sample};
 use crate::script::{Next, Script, SlotState};
 use crate::slot_queue::SlotQueue;
 use crate::socket::Peer;
@@ -47,6 +48,8 @@ pub(crate) struct Lane {
     pub(crate) work: Workload,
     pub(crate) queue: SlotQueue,
     pub(crate) recorder: Recorder,
+    /// Encoded bodies that are not yet decoded.
+    sample: Sample,
 }
 
 impl Lane {
@@ -56,6 +59,7 @@ impl Lane {
             work,
             queue: SlotQueue::new(places),
             recorder: Recorder::new(0, 0),
+            sample: Sample::new(),
         }
     }
 
@@ -151,6 +155,17 @@ impl Lane {
         let times = slot.times(done_ns);
         self.recorder.bytes_in_bodies += slot.findings.body_bytes;
         let is_right = mismatch.is_none();
+        if is_right && let Some(judged_by) = slot.findings.judged_by {
+            judged_by.count(&mut self.recorder.coded);
+            if let Some(body) = slot.findings.encoded() {
+                self.sample.offer(|| Kept {
+                    slot: slot.index,
+                    request: slot.request,
+                    done_ns,
+                    body: body.to_vec(),
+                });
+            }
+        }
         self.recorder
             .answered(times, slot.findings.status, is_right);
         if !self.work.script.is_empty() {
@@ -265,13 +280,37 @@ impl Lane {
     /// # Panics
     /// When a slot was lost or ended twice, unless the load was interrupted, which leaves the slots
     /// under way without an outcome.
-    pub(crate) fn finish(self, was_interrupted: bool) -> Recorder {
+    pub(crate) fn finish(mut self, was_interrupted: bool) -> Recorder {
+        self.judge_sample();
         let (taken, ended) = (self.queue.taken(), self.recorder.slots_ended());
         assert!(
             was_interrupted || taken == ended,
             "every slot ends in exactly one outcome: {taken} were taken, {ended} have ended"
         );
         self.recorder
+    }
+}
+
+impl Lane {
+    /// Decodes the encoded bodies that were kept, now that the load is over.
+    fn judge_sample(&mut self) {
+        let sample = std::mem::replace(&mut self.sample, Sample::new());
+        for kept in sample.into_kept() {
+            let request = &self.work.rotation.requests[kept.request];
+            self.recorder.coded.sampled += 1;
+            let Err(mismatch) = request.rules.judge_sampled(&kept.body) else {
+                continue;
+            };
+            let place = (kept.slot, kept.request);
+            let fault = (mismatch.kind(), kept.done_ns);
+            let evidence = Evidence {
+                // Where requests differ from slot to slot, that of this slot is not kept.
+                request: request.bytes(&[]),
+                answer: [&kept.body, &[]],
+            };
+            self.recorder
+                .found_wrong(place, fault, evidence, mismatch.to_string());
+        }
     }
 }
 

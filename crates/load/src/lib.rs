@@ -21,6 +21,7 @@ mod awake;
 mod backoff;
 mod check;
 mod clock;
+mod coding;
 mod connection;
 mod error;
 mod exchange;
@@ -41,6 +42,7 @@ mod priority;
 mod recorder;
 mod rendered;
 mod run;
+mod sample;
 mod scenario;
 mod script;
 mod slices;
@@ -53,16 +55,17 @@ mod template;
 pub use answer::{Answer, Failure};
 pub use awake::{AwakeCores, keep_cores_awake};
 pub use check::{GraphqlFault, check};
+pub use coding::{CodingError, decoded, encoded};
 pub use error::{LoadError, RequestError, TlsError};
 pub use exchange::{WalkError, exchange, walk};
 pub use job::{
-    Address, BodyRule, Bounds, Data, Expectation, Job, Protocol, Range, Request, RowOrder,
-    StatusRule, Target, Trust, Version,
+    Address, BodyRule, Bounds, Data, EncodedBody, Expectation, Job, Protocol, Range, Request,
+    RowOrder, StatusRule, Target, Trust, Version,
 };
 pub use live::{Counts, Durations, JobProgress, Live, Progress};
 pub use measurement::{
-    FailureKind, FailureSample, GeneratorCost, Iterations, Measurement, Outcomes, Pause, SlotTimes,
-    Statuses, StepMeasurement, Window,
+    CodedAnswers, FailureKind, FailureSample, GeneratorCost, Iterations, Measurement, Outcomes,
+    Pause, SlotTimes, Statuses, StepMeasurement, Window,
 };
 pub use mismatch::Mismatch;
 pub use model::{Failed, Mismatched};

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-pub use model::{FailureKind, FailureSample, GeneratorCost, Iterations, Outcomes, Pause};
+pub use model::{
+    CodedAnswers, FailureKind, FailureSample, GeneratorCost, Iterations, Outcomes, Pause,
+};
 use stats::Histogram;
 
 /// What one load came to. Histograms are in nanoseconds.
@@ -35,6 +37,8 @@ pub struct Measurement {
     pub bytes_in: u64,
     /// Bytes of the bodies of complete answers, without framing.
     pub bytes_in_bodies: u64,
+    /// Right answers with a `Content-Encoding`, by how their content was judged.
+    pub coded: CodedAnswers,
     /// Bytes written to the target's sockets.
     pub bytes_out: u64,
     /// Slots of the plan. A closed loop plans as it goes, so an end by duration leaves only sent
@@ -81,6 +85,9 @@ pub struct Measurement {
     /// [`Job::keep_blocks`](crate::Job::keep_blocks) asks for them; else empty. Parts of a load that ends by
     /// time are equally long, those of one that ends by number have equally many answers.
     pub blocks: Vec<Histogram>,
+    /// Latency of complete answers by status, in nanoseconds, where a request accepts several statuses
+    /// ([`StatusRule::Among`](crate::StatusRule)); else empty.
+    pub latency_by_status: BTreeMap<u16, Histogram>,
     /// How slots ended that began in the uncounted part of a [`Slice`](crate::Slice). Nothing but bytes
     /// and connects of them is in any other figure.
     pub discarded: Outcomes,

@@ -3,6 +3,7 @@
 use model::CaptureFrom;
 
 use crate::check::graphql::GraphqlFault;
+use crate::coding::CodingError;
 use crate::job::StatusRule;
 use crate::measurement::FailureKind;
 
@@ -10,12 +11,14 @@ use crate::measurement::FailureKind;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     /// The status is another one.
-    #[error("expected status {expected}, found {found}")]
+    #[error("expected status {expected}, found {found}{}", leading(location.as_deref()))]
     Status {
         /// The rule.
         expected: StatusRule,
         /// What was answered.
         found: u16,
+        /// Of a redirect, where it leads.
+        location: Option<Box<str>>,
     },
     /// The body has GraphQL errors, or is no GraphQL answer.
     #[error("expected a GraphQL answer without errors, found {0}")]
@@ -42,6 +45,23 @@ pub enum Mismatch {
         expected: String,
         /// What is there.
         found: String,
+    },
+    /// The content of an encoded body.
+    #[error("{mismatch} (decoded from `Content-Encoding: {coding}`)")]
+    Decoded {
+        /// The value of the header.
+        coding: String,
+        /// The rule that the content broke.
+        mismatch: Box<Mismatch>,
+    },
+    /// An encoded body has no content that could be judged.
+    #[error("{0}")]
+    Coding(CodingError),
+    /// An encoded body is longer than what is kept of one.
+    #[error("expected an encoded body of at most {most} bytes, found a longer one")]
+    EncodedTooLarge {
+        /// The most that is kept.
+        most: usize,
     },
     /// A header is absent or has another value.
     #[error("expected header `{name}: {expected}`, found {}", describe(found.as_deref()))]
@@ -86,7 +106,11 @@ impl Mismatch {
         match self {
             Mismatch::Status { .. } => FailureKind::Status,
             Mismatch::Graphql(_) => FailureKind::Graphql,
-            Mismatch::Body { .. } | Mismatch::Member { .. } => FailureKind::Body,
+            Mismatch::Body { .. }
+            | Mismatch::Member { .. }
+            | Mismatch::Coding(_)
+            | Mismatch::EncodedTooLarge { .. } => FailureKind::Body,
+            Mismatch::Decoded { mismatch, .. } => mismatch.kind(),
             Mismatch::Header { .. } => FailureKind::Header,
             Mismatch::TooLargeToCapture { .. } => FailureKind::TooLarge,
             Mismatch::Capture { from, .. } => match from {
@@ -95,6 +119,10 @@ impl Mismatch {
             },
         }
     }
+}
+
+fn leading(location: Option<&str>) -> String {
+    location.map_or_else(String::new, |to| format!(" with `Location: {to}`"))
 }
 
 fn matching(pattern: Option<&str>) -> String {

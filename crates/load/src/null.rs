@@ -20,7 +20,7 @@ mod pace;
 mod seen;
 mod server;
 
-pub use behavior::{Behavior, BehaviorError, Mix, Pace, Stall};
+pub use behavior::{Behavior, BehaviorError, Mix, NullEncoding, Pace, Stall};
 pub use draw::{Jitter, Slow};
 pub use seen::Seen;
 

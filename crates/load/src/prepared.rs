@@ -9,7 +9,7 @@ use crate::clock::to_ns;
 use crate::error::LoadError;
 use crate::error::RequestError;
 use crate::general::{self, Messages, Outlet, Route};
-use crate::job::{Data, Job, RowOrder};
+use crate::job::{Data, Job, Request, RowOrder, StatusRule};
 use crate::lane::Workload;
 use crate::recorder::{Blocks, Recorder};
 use crate::rendered::{self, Rendered, Rotation};
@@ -103,6 +103,11 @@ impl<'a> Prepared<'a> {
             connections,
             slots,
         })
+    }
+
+    fn has_several_statuses(&self) -> bool {
+        let is_several = |request: &Request| matches!(request.expect.status, StatusRule::Among(_));
+        self.job.requests.iter().any(is_several)
     }
 
     pub(crate) fn is_open_loop(&self) -> bool {
@@ -221,6 +226,7 @@ impl<'a> Prepared<'a> {
             .for_steps(names)
             .with_slots(kept)
             .with_blocks(blocks)
+            .with_statuses_apart(self.has_several_statuses())
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use model::StatusRule;
+use model::{CodedAnswers, StatusRule};
 use stats::Histogram;
 
 use crate::live::{Live, Progress};
@@ -14,6 +14,7 @@ use crate::measurement::{
 };
 
 mod blocks;
+mod coded;
 mod finer;
 mod windows;
 
@@ -68,6 +69,7 @@ pub(crate) struct Recorder {
     statuses: Vec<u64>,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_in_bodies: u64,
+    pub(crate) coded: CodedAnswers,
     pub(crate) bytes_out: u64,
     waited: u64,
     pub(crate) unsolicited: u64,
@@ -115,6 +117,7 @@ impl Recorder {
             statuses: vec![0; 1000],
             bytes_in: 0,
             bytes_in_bodies: 0,
+            coded: CodedAnswers::default(),
             bytes_out: 0,
             waited: 0,
             unsolicited: 0,
@@ -282,7 +285,7 @@ impl Recorder {
         window.completed += 1;
         window.latency_sum_ns += latency_ns;
         if let Some(finer) = &mut self.finer {
-            finer.record(times);
+            finer.record(times, status);
         }
         if is_right {
             self.outcomes.passed += 1;
@@ -387,6 +390,7 @@ impl Recorder {
         }
         self.bytes_in += other.bytes_in;
         self.bytes_in_bodies += other.bytes_in_bodies;
+        self.coded.add(&other.coded);
         self.bytes_out += other.bytes_out;
         self.waited += other.waited;
         self.unsolicited += other.unsolicited;
@@ -452,6 +456,9 @@ impl Recorder {
         // Without a send the first is later than the last.
         let sending_ns = self.last_sent_ns.saturating_sub(self.first_sent_ns);
         let (window_width, windows) = self.windows.into_parts();
+        let (blocks, latency_by_status) = self
+            .finer
+            .map_or_else(Default::default, Finer::into_latencies);
         Measurement {
             latency: self.latency,
             service: self.service,
@@ -463,6 +470,7 @@ impl Recorder {
             statuses: statuses(&self.statuses),
             bytes_in: self.bytes_in,
             bytes_in_bodies: self.bytes_in_bodies,
+            coded: self.coded,
             bytes_out: self.bytes_out,
             planned: self.outcomes.total(),
             sent: self.sent,
@@ -479,7 +487,8 @@ impl Recorder {
             steps: self.steps,
             iterations: self.iterations,
             slots,
-            blocks: self.finer.map_or_else(Vec::new, Finer::into_latencies),
+            blocks,
+            latency_by_status,
             discarded: self.discarded,
             began: None,
         }

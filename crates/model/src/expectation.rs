@@ -16,6 +16,20 @@ pub struct Expectation {
     pub body: BodyRule,
     /// Headers that must be there with exactly this value; names in any case.
     pub headers: Vec<(String, String)>,
+    /// An encoded form of the body that is known to be right, so that equal bytes need no decoding.
+    pub encoded: Option<EncodedBody>,
+    /// The status that the body belongs to; answers of another status may have another body. `None`: where
+    /// several statuses are right, the first of them.
+    pub body_of: Option<u16>,
+}
+
+/// A body as it travels with a `Content-Encoding`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodedBody {
+    /// The value of the header, in lower case.
+    pub coding: String,
+    /// The bytes.
+    pub bytes: Arc<[u8]>,
 }
 
 /// Which status is right.
@@ -26,11 +40,123 @@ pub enum StatusRule {
     Success,
     /// This one, 100 to 599.
     Exactly(u16),
+    /// Each of several.
+    Among(StatusSet),
     /// All are.
     Any,
 }
 
+/// Several statuses and classes of them, in the order given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatusSet {
+    parts: [Option<StatusPart>; StatusSet::PARTS_MAX],
+}
+
+/// One status, or all of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusPart {
+    /// 100 to 599.
+    Code(u16),
+    /// `2xx` is 2.
+    Class(u16),
+}
+
+impl StatusPart {
+    /// Reads `429` or `2xx`.
+    ///
+    /// # Errors
+    /// With what was expected.
+    pub fn read(text: &str) -> Result<StatusPart, String> {
+        let text = text.trim();
+        let wrong =
+            || format!("expected a status from 100 to 599, or a class such as 2xx, found `{text}`");
+        if let Some(class) = text.strip_suffix("xx").or_else(|| text.strip_suffix("XX")) {
+            let class = class.parse().ok().filter(|class| (1..=5).contains(class));
+            return class.map(StatusPart::Class).ok_or_else(wrong);
+        }
+        let code = text.parse().ok().filter(|code| (100..=599).contains(code));
+        code.map(StatusPart::Code).ok_or_else(wrong)
+    }
+
+    /// True if it is this status, or has it.
+    #[must_use]
+    pub fn has(self, status: u16) -> bool {
+        match self {
+            StatusPart::Code(code) => code == status,
+            StatusPart::Class(class) => status / 100 == class,
+        }
+    }
+}
+
+impl StatusSet {
+    /// So many parts fit.
+    pub const PARTS_MAX: usize = 8;
+
+    fn parts(&self) -> impl Iterator<Item = StatusPart> {
+        self.parts.into_iter().flatten()
+    }
+
+    /// True if it is the first of them, or has it: the status that the known body belongs to.
+    #[must_use]
+    pub fn first_has(&self, status: u16) -> bool {
+        self.parts().next().is_some_and(|part| part.has(status))
+    }
+}
+
 impl StatusRule {
+    /// The rule that these statuses and classes are right.
+    ///
+    /// # Errors
+    /// Without any, and with more than eight.
+    pub fn of(parts: &[StatusPart]) -> Result<StatusRule, String> {
+        match parts {
+            [] => Err("expected a status, found none".to_owned()),
+            [StatusPart::Class(2)] => Ok(StatusRule::Success),
+            [StatusPart::Code(code)] => Ok(StatusRule::Exactly(*code)),
+            parts if parts.len() > StatusSet::PARTS_MAX => Err(format!(
+                "expected at most {} statuses, found {}; write classes such as 4xx",
+                StatusSet::PARTS_MAX,
+                parts.len()
+            )),
+            parts => {
+                let mut own = [None; StatusSet::PARTS_MAX];
+                for (place, part) in own.iter_mut().zip(parts) {
+                    *place = Some(*part);
+                }
+                Ok(StatusRule::Among(StatusSet { parts: own }))
+            }
+        }
+    }
+
+    /// Reads `200`, `2xx`, or several: `200,429` and `[2xx, 429]`.
+    ///
+    /// # Errors
+    /// With what was expected.
+    pub fn read(text: &str) -> Result<StatusRule, String> {
+        let text = text.trim();
+        let inner = text.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+        let parts = inner.unwrap_or(text).split(',').map(StatusPart::read);
+        StatusRule::of(&parts.collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// True if this status is right.
+    #[must_use]
+    #[inline]
+    pub fn accepts(&self, status: u16) -> bool {
+        match self {
+            StatusRule::Success => (200..300).contains(&status),
+            StatusRule::Exactly(expected) => status == *expected,
+            StatusRule::Among(set) => set.parts().any(|part| part.has(status)),
+            StatusRule::Any => true,
+        }
+    }
+
+    /// True if it names this status, itself or by its class.
+    #[must_use]
+    pub fn names(&self, status: u16) -> bool {
+        *self != StatusRule::Any && self.accepts(status)
+    }
+
     /// Statuses by which a server asks for less load: 429 (RFC 6585, section 4) and 503 (RFC 9110,
     /// section 15.6.4).
     pub const PUSHED_BACK: [u16; 2] = [429, 503];
@@ -58,7 +184,23 @@ impl fmt::Display for StatusRule {
         match self {
             StatusRule::Success => out.write_str("2xx"),
             StatusRule::Exactly(status) => write!(out, "{status}"),
+            StatusRule::Among(set) => {
+                for (index, part) in set.parts().enumerate() {
+                    let between = if index == 0 { "" } else { " or " };
+                    write!(out, "{between}{part}")?;
+                }
+                Ok(())
+            }
             StatusRule::Any => out.write_str("any"),
+        }
+    }
+}
+
+impl fmt::Display for StatusPart {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StatusPart::Code(code) => write!(out, "{code}"),
+            StatusPart::Class(class) => write!(out, "{class}xx"),
         }
     }
 }
@@ -74,5 +216,43 @@ impl BodyRule {
             let ignore = ignore.to_vec();
             BodyRule::Alike { body, ignore }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_are_read_as_they_are_written() {
+        let shown = |text: &str| StatusRule::read(text).map(|rule| rule.to_string());
+        assert_eq!(StatusRule::read("2xx"), Ok(StatusRule::Success));
+        assert_eq!(StatusRule::read("404"), Ok(StatusRule::Exactly(404)));
+        assert_eq!(shown("200,429").as_deref(), Ok("200 or 429"));
+        assert_eq!(shown("[2xx, 429]").as_deref(), Ok("2xx or 429"));
+        for wrong in ["", "200,", "99", "600", "0xx", "6xx", "xx", "ok", "200-204"] {
+            let error = shown(wrong).unwrap_err();
+            assert!(error.contains("expected a status"), "{wrong}: {error}");
+        }
+        assert!(shown("1xx,2xx,3xx,4xx,5xx,200,201,202,203").is_err());
+    }
+
+    #[test]
+    fn a_set_accepts_its_statuses_and_no_other() {
+        let rule = StatusRule::read("2xx,429").unwrap();
+        for (status, is_right) in [
+            (200, true),
+            (299, true),
+            (429, true),
+            (428, false),
+            (301, false),
+        ] {
+            assert_eq!(rule.accepts(status), is_right, "{status}");
+        }
+        let StatusRule::Among(set) = rule else {
+            panic!("{rule}");
+        };
+        assert!(set.first_has(204) && !set.first_has(429));
+        assert!(!StatusRule::Any.names(429) && rule.names(429));
     }
 }

@@ -17,6 +17,7 @@ compile_error!(
 
 pub mod as_micros;
 mod capacity;
+mod coded;
 mod data;
 mod expectation;
 mod gate;
@@ -35,8 +36,9 @@ mod until;
 
 pub use as_micros::micros;
 pub use capacity::{Capacity, CapacityError};
+pub use coded::CodedAnswers;
 pub use data::{Data, Range, RowOrder};
-pub use expectation::{BodyRule, Expectation, StatusRule};
+pub use expectation::{BodyRule, EncodedBody, Expectation, StatusPart, StatusRule, StatusSet};
 pub use gate::{Gate, GateError, Relation, Subject, gate_grammar};
 pub use generator::{GeneratorCost, Pause};
 pub use invalid::InvalidKind;

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::answer;
+use crate::bodies;
 use crate::cell;
 use crate::describe;
 use crate::explain;
@@ -192,9 +193,13 @@ fn folded(recording: &Recording, summary: &Summary) -> String {
                 describe::load(recording),
                 explain::rounds(summary)
             ),
+            bodies::sentence(summary).unwrap_or_default(),
+            bodies::status_sentences(summary).join("; "),
+            bodies::notes(summary).join("; "),
             format!("checks: {checks}"),
             format!("machine: {}", describe::facts(recording).join("; ")),
         ])
+        .filter(|line| !line.is_empty())
         .map(|line| format!("- {}", escape(&line)))
         .collect();
     format!(

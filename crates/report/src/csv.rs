@@ -30,6 +30,10 @@ pub fn csv(_: &Recording, summary: &Summary) -> String {
                 }
             }
         }
+        for (key, value) in further(row) {
+            let empty = ",".repeat(HEADER.matches(',').count() - 4);
+            out += &format!("{head},{key},{value}{empty}\r\n");
+        }
     }
     // A gate is no figure; its ruling stands where the verdict of a variant does.
     for judgement in &summary.gates {
@@ -44,6 +48,26 @@ pub fn csv(_: &Recording, summary: &Summary) -> String {
         out += &format!("{head}{}\r\n", ",".repeat(HEADER.matches(',').count() - 3));
     }
     out
+}
+
+/// Figures that are no metric: they are compared with nothing.
+fn further(row: &VariantSummary) -> Vec<(String, String)> {
+    let bytes = row.bodies.bytes_mean.filter(|_| row.has_number());
+    let bytes = bytes.map(|bytes| ("body_bytes".to_owned(), bytes.to_string()));
+    let of_status = row.by_status.iter().flat_map(|(status, seen)| {
+        [
+            (format!("responses_{status}"), seen.responses.to_string()),
+            (
+                format!("latency_us_p50_{status}"),
+                seen.latency_us_p50.to_string(),
+            ),
+            (
+                format!("latency_us_p99_{status}"),
+                seen.latency_us_p99.to_string(),
+            ),
+        ]
+    });
+    bytes.into_iter().chain(of_status).collect()
 }
 
 fn figures(summary: &MetricSummary) -> [String; 10] {
@@ -97,7 +121,8 @@ mod tests {
         let out = csv(&recording, &Summary::of(&recording));
         let fields = |line: &str| line.replace("\"b, with a comma\"", "b").split(',').count();
         assert!(out.lines().all(|line| fields(line) == 15), "{out}");
-        assert_eq!(out.lines().count(), 1 + 2 * Metric::ALL.len() + 1);
+        // Of the two with a number, the metrics and the bytes of a body.
+        assert_eq!(out.lines().count(), 1 + 2 * (Metric::ALL.len() + 1) + 1);
         insta::assert_snapshot!(out.lines().last().unwrap(), @"graphql-server,c,invalid: it was not seen to do its work before the load,,,,,,,,,,,,");
     }
 }

@@ -19,6 +19,7 @@ mod terms;
 mod timeline;
 
 use crate::answer;
+use crate::bodies;
 use crate::describe;
 use crate::explain;
 use crate::metric::Metric;
@@ -155,6 +156,12 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
             "instances",
             "Requests by instance",
             tables::by_instance(summary),
+        ),
+        Section::new("bodies", bodies::TITLE, tables::bodies(summary)),
+        Section::new(
+            "statuses",
+            bodies::STATUS_TITLE,
+            tables::statuses(summary),
         ),
         Section::new("sent", sent::TITLE, tables::was_sent(summary)),
         hottest(recording),

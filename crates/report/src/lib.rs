@@ -7,6 +7,7 @@
 //! Pure on purpose: no sockets, no clock, no environment, no files. Text in, text out.
 
 mod answer;
+mod bodies;
 mod cell;
 mod comment;
 mod company;
@@ -73,6 +74,6 @@ pub use merge::{MergeError, merge, merge_parts};
 pub use metric::{Metric, Unit};
 pub use recording::{METHOD, ReadError, Recording};
 pub use single::load_text;
-pub use summary::{Summary, Verdict};
+pub use summary::{Summary, Verdict, body_notes};
 pub use terminal::{Terminal, ascii, harmless, printable};
 pub use text::{full_text, text};

@@ -5,6 +5,7 @@
 //! comes first.
 
 use crate::answer;
+use crate::bodies;
 use crate::cell;
 use crate::cost;
 use crate::describe;
@@ -63,6 +64,14 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     add(
         "Requests by instance",
         &plain_grid(&instances::HEADINGS, instances::rows(summary)),
+    );
+    let about_bodies = plain_grid(&bodies::HEADINGS, bodies::rows(summary));
+    let notes = list(&bodies::notes(summary));
+    let between = if notes.is_empty() { "" } else { "\n" };
+    add(bodies::TITLE, &format!("{about_bodies}{between}{notes}"));
+    add(
+        bodies::STATUS_TITLE,
+        &plain_grid(&bodies::STATUS_HEADINGS, bodies::status_rows(summary)),
     );
     add("Hottest functions", &hottest_tables(recording));
     add(

@@ -27,8 +27,8 @@ pub use round::{
 };
 pub use until::{PilotText, UntilEnd, UntilText};
 pub use variant::{
-    Header, KEEP_ALIVE, LimitsText, Proof, ProofAnswer, ProofSeen, SystemRecord, VariantRecord,
-    VariantStatus,
+    EncodingRecord, Header, KEEP_ALIVE, LimitsText, Proof, ProofAnswer, ProofSeen, SystemRecord,
+    VariantRecord, VariantStatus,
 };
 
 use std::collections::BTreeSet;

@@ -207,6 +207,8 @@ impl Sample {
             statuses: BTreeMap::from([(200, ANSWERS)]),
             bytes_in: ANSWERS * 160,
             bytes_in_bodies: Some(ANSWERS * 30),
+            coded: None,
+            latency_by_status_ns_hdr: BTreeMap::new(),
             bytes_out: ANSWERS * 140,
             latency_ns_hdr: Hdr::of(&latency),
             blocks_latency_ns_hdr: Vec::new(),
@@ -424,6 +426,9 @@ fn variant(name: &str) -> VariantRecord {
                     value: "ntex".to_owned(),
                 }],
                 body_bytes: 30,
+                encoding: None,
+                coding_if_asked: None,
+                not_compared: None,
                 body_sha256: "fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9"
                     .into(),
             }],

@@ -2,6 +2,7 @@
 
 mod pictures;
 
+use crate::bodies;
 use crate::cell;
 use crate::describe;
 use crate::digits;
@@ -213,6 +214,12 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
     if round.sent_again > 0 {
         facts.push(("Sent again", sent_again(round.sent_again)));
     }
+    if let Some(statuses) = bodies::statuses(row) {
+        facts.push(("Statuses", statuses));
+    }
+    if row.bodies.bytes_mean.is_some() {
+        facts.push(("Bodies", bodies_of(row)));
+    }
     if is_open_loop {
         facts.push(("Lateness", lateness(round)));
         let service = round.service_ns_hdr.histogram();
@@ -255,6 +262,15 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
 fn sent_again(times: u64) -> String {
     let times = describe::plural(times, "request");
     format!("{times} that the server declared unprocessed (GOAWAY, REFUSED_STREAM)")
+}
+
+/// `1,234 bytes a response; encoded: 100 by equal bytes`.
+fn bodies_of(row: &VariantSummary) -> String {
+    let bytes = format!("{} bytes a response", row.bodies.bytes());
+    match row.bodies.checks().as_str() {
+        "" => bytes,
+        checks => format!("{bytes}; encoded ones checked: {checks}"),
+    }
 }
 
 fn listed(facts: &[(&str, String)]) -> String {

@@ -9,6 +9,7 @@
 //! estimate that stands apart from the figures that are trusted.
 
 mod blocks;
+mod bodies;
 mod check;
 mod distribution;
 mod doubtful;
@@ -26,6 +27,7 @@ mod system;
 pub(crate) mod tail;
 mod verdict;
 
+pub use bodies::{BodiesSummary, StatusSummary, notes as body_notes};
 pub use check::{Check, CheckName, CheckState, PAUSED_SHARE_MAX, is_disturbed};
 pub(crate) use check::{STARVED_SHARE_MAX, named_outcomes};
 pub use distribution::Distribution;
@@ -174,6 +176,11 @@ pub struct VariantSummary {
     pub outcomes: Outcomes,
     /// Complete answers by status code.
     pub statuses: BTreeMap<u16, u64>,
+    /// Latency by status, where several statuses are right; empty elsewhere.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_status: BTreeMap<u16, StatusSummary>,
+    /// The bodies of its responses.
+    pub bodies: BodiesSummary,
     /// Its figures; empty when it has no number that is trusted.
     pub metrics: BTreeMap<Metric, MetricSummary>,
     /// What it would come to, where its verdict or that on its baseline is withheld; absent where figures

@@ -7,6 +7,7 @@ use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
 
+use crate::bodies;
 use crate::cell;
 use crate::cost;
 use crate::describe;
@@ -62,6 +63,8 @@ pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
     );
     add("Cost by system", &systems(summary, width));
     add("Requests by instance", &by_instance(summary, width));
+    add(bodies::TITLE, &bodies_table(summary, width));
+    add(bodies::STATUS_TITLE, &statuses_table(summary, width));
     add(sent::TITLE, &was_sent(summary, width));
     add("Hottest functions", &hottest(recording, width));
     let troubles = explain::troubles(summary);
@@ -333,6 +336,19 @@ fn systems(summary: &Summary, width: usize) -> String {
     };
     let rows = cost::rows(summary, cell::of).into_iter().map(row);
     table(width, header.map(str::to_owned).to_vec(), rows, &[0, 7])
+}
+
+/// The encoding and the bytes of bodies, and what must be known of them.
+fn bodies_table(summary: &Summary, width: usize) -> String {
+    let header = bodies::HEADINGS.map(str::to_owned).to_vec();
+    let rows = bodies::rows(summary).into_iter().map(Vec::from);
+    table(width, header, rows, &[0, 1, 4]) + &list(&bodies::notes(summary), width)
+}
+
+fn statuses_table(summary: &Summary, width: usize) -> String {
+    let header = bodies::STATUS_HEADINGS.map(str::to_owned).to_vec();
+    let rows = bodies::status_rows(summary).into_iter().map(Vec::from);
+    table(width, header, rows, &[0])
 }
 
 /// What each instance behind a balancer answered.

@@ -15,8 +15,10 @@ use crate::systems::{Invalid, RunningSystems};
 mod answer;
 mod batch;
 mod by_instance;
+mod compression;
 mod distinct;
 mod observation;
+mod status;
 
 pub(crate) use by_instance::by_instance;
 pub(crate) use observation::{Observed, Observer, metric};
@@ -128,22 +130,35 @@ pub(crate) fn prove(
     for (index, (asked, answer)) in asked.iter().zip(&first).enumerate() {
         let expect = asked.expect.as_ref().unwrap_or(usual);
         let ignore = batch::ignored(asked, expect);
-        let known = BodyRule::known(&answer.body, &ignore);
-        let is_stable = is_right(&known, &second[index]);
+        let again = &second[index];
+        let content = compression::content(&asked.name, answer)?;
+        // Also of one whose body is compared with nothing: what cannot be decoded is no right answer.
+        compression::content(&asked.name, again)?;
+        let known = BodyRule::known(&content, &ignore);
+        let is_stable = again.status == answer.status && is_right(&known, again);
+        let mut record = proof_of(&asked.name, answer, &content, again);
         if expect.same_as_baseline {
-            must_repeat(is_stable, &asked.name)?;
-            let expected = baseline.and_then(|it| batch::expected(subject, it, index));
-            if let Some(expected) = expected
-                && !is_right(&batch::rule(asked, &expected, ignore), answer)
-            {
-                compare(&asked.name, &expected, &answer.body)?;
+            let expected = batch::expected(subject, baseline, index)?;
+            let theirs = expected.as_ref().map_or(answer.status, |it| it.status);
+            record.not_compared = status::not_compared([answer.status, again.status], theirs);
+            if record.not_compared.is_none() {
+                must_repeat(is_stable, &asked.name)?;
+                if let Some(expected) = expected.map(|it| it.body)
+                    && !is_right(&batch::rule(asked, &expected, ignore), answer)
+                {
+                    compare(&asked.name, &expected, &content)?;
+                }
             }
         }
         // A request that differs from slot to slot gets other answers under load than in the proof.
         if is_stable && !has_places(asked) {
-            proven.requests[index].expect.body = known;
+            let expect = &mut proven.requests[index].expect;
+            expect.body = known;
+            expect.encoded = compression::encoded(answer);
+            let is_one_of_several = matches!(expect.status, StatusRule::Among(_));
+            expect.body_of = is_one_of_several.then_some(answer.status);
         }
-        proven.proof.answers.push(proof_of(&asked.name, answer));
+        proven.proof.answers.push(record);
     }
     proven.answers = first;
     // Both walks were answered completely, or an error had ended the proof.
@@ -157,6 +172,12 @@ pub(crate) fn prove(
     let answers = named(variant, &proven.answers);
     let seen = answer::check(variant, &answers, &systems.target(), lab.timeout)?;
     proven.proof.seen.extend(seen);
+    // After the observer: it is no request that was asked for, and must not be counted as one.
+    let target = (&systems.target(), lab.timeout);
+    if let Some((index, coding)) = compression::if_asked(&variant.requests, &proven.answers, target)
+    {
+        proven.proof.answers[index].coding_if_asked = Some(coding);
+    }
     assert_eq!(
         proven.requests.len(),
         proven.answers.len(),
@@ -348,7 +369,7 @@ fn compare(name: &str, expected: &[u8], found: &[u8]) -> Result<(), Invalid> {
     let excerpt = |body: &[u8]| {
         // A few bytes: enough to see what differs, and short enough for a row.
         let end = body.len().min(at + 24);
-        String::from_utf8_lossy(&body[at.min(end)..end]).into_owned()
+        printable(&body[at.min(end)..end])
     };
     Err(Invalid::new(
         InvalidKind::Mismatched,
@@ -360,7 +381,22 @@ fn compare(name: &str, expected: &[u8], found: &[u8]) -> Result<(), Invalid> {
     ))
 }
 
-fn proof_of(name: &str, answer: &Answer) -> ProofAnswer {
+/// Bytes as a terminal may show them: what is no text is escaped.
+fn printable(bytes: &[u8]) -> String {
+    let mut shown = String::new();
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character.is_control() {
+                true => shown.extend(character.escape_default()),
+                false => shown.push(character),
+            }
+        }
+        shown += &chunk.invalid().escape_ascii().to_string();
+    }
+    shown
+}
+
+fn proof_of(name: &str, answer: &Answer, content: &[u8], again: &Answer) -> ProofAnswer {
     ProofAnswer {
         request: name.to_owned(),
         status: answer.status,
@@ -373,6 +409,9 @@ fn proof_of(name: &str, answer: &Answer) -> ProofAnswer {
             })
             .collect(),
         body_bytes: answer.body.len() as u64,
-        body_sha256: sha256(&answer.body),
+        body_sha256: sha256(content),
+        encoding: compression::record(answer, content, again),
+        coding_if_asked: None,
+        not_compared: None,
     }
 }

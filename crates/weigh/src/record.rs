@@ -251,6 +251,12 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         statuses: seen.statuses.by_code.clone(),
         bytes_in: seen.bytes_in,
         bytes_in_bodies: Some(seen.bytes_in_bodies),
+        coded: (seen.coded.total() > 0).then_some(seen.coded),
+        latency_by_status_ns_hdr: seen
+            .latency_by_status
+            .iter()
+            .map(|(status, latency)| (*status, Hdr::of(latency)))
+            .collect(),
         bytes_out: seen.bytes_out,
         latency_ns_hdr: Hdr::of(&seen.latency),
         requests: Vec::new(),

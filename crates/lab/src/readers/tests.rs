@@ -22,6 +22,7 @@ fn every_format_reads_its_own_example() {
     reads_its_example::<PositiveRate>();
     reads_its_example::<Rate>();
     reads_its_example::<Method>();
+    reads_its_example::<StatusName>();
     reads_its_example::<UrlPath>();
     reads_its_example::<RequestPath>();
     reads_its_example::<Numbers>();
@@ -37,6 +38,14 @@ fn a_method_is_a_token_in_capitals() {
     assert_snapshot!(check("method", "post"), @"`post` is not a method; write `POST`");
     assert_snapshot!(check("method", "PO ST"), @"`PO ST` is not a method; write for example `POST`");
     assert_snapshot!(check("method", "M-SEARCH"), @"`M-SEARCH` is fine");
+}
+
+#[test]
+fn a_status_is_a_number_or_a_class() {
+    assert_snapshot!(check("status", "2xx"), @"`2xx` is fine");
+    assert_snapshot!(check("status", "429"), @"`429` is fine");
+    assert_snapshot!(check("status", "99"), @"`99` is not a status; write a number from 100 to 599, a class such as `2xx`, or a list of them: `[200, 429]`");
+    assert_snapshot!(check("status", "200, 429"), @"`200, 429` is not a status; write a number from 100 to 599, a class such as `2xx`, or a list of them: `[200, 429]`");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::request::{GraphqlFile, Headers, RequestFile};
 use yaml_with_places::{At, Json, OneOrMany};
 
 use crate::fields::Table;
-use crate::formats::{Pointer, Title, Verbatim, Written};
+use crate::formats::{Pointer, StatusName, Title, Verbatim, Written};
 use crate::template::Template;
 
 /// One thing that a variant must be seen to do, before the load and again in every round. It is one
@@ -75,9 +75,8 @@ pub(crate) enum OfFile {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "proof-expect")]
 pub(crate) struct ProofExpectFile {
-    /// Exactly this status. By default any from 200 to 299.
-    #[schemars(range(min = 100, max = 599))]
-    pub(crate) status: Option<u16>,
+    /// The status: one, a class such as `2xx`, or several: `[200, 429]`. By default any from 200 to 299.
+    pub(crate) status: Option<At<OneOrMany<Verbatim<StatusName>>>>,
     /// The body is a JSON object without a top-level `errors`.
     pub(crate) graphql: Option<GraphqlFile>,
     /// Headers that the answer must carry with exactly these values.

@@ -7,7 +7,7 @@ use yaml_with_places::{At, Json, OneOrMany};
 use super::default;
 use crate::fields::{Table, TextOr};
 use crate::formats::{
-    HeaderName, HeaderValue, Method, Pointer, RequestPath, Title, Verbatim, Written,
+    HeaderName, HeaderValue, Method, Pointer, RequestPath, StatusName, Title, Verbatim, Written,
 };
 
 /// Headers by name.
@@ -65,9 +65,11 @@ pub(crate) struct RequestFile {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "expect")]
 pub(crate) struct ExpectFile {
-    /// Exactly this status. By default any from 200 to 299.
-    #[schemars(range(min = 100, max = 599))]
-    pub(crate) status: Option<u16>,
+    /// The status: one, a class such as `2xx`, or several: `[200, 429]`, `[2xx, 429]`. By default any
+    /// from 200 to 299. Where several are right, the report has the counts and the latency of each, and
+    /// what else is expected of the body is expected of answers of the first: bodies are compared within
+    /// one status only. A load of which 429 or 503 is expected is not ended when the target asks for less.
+    pub(crate) status: Option<At<OneOrMany<Verbatim<StatusName>>>>,
     /// The body is a JSON object without a top-level `errors`.
     pub(crate) graphql: Option<GraphqlFile>,
     /// The body equals, byte for byte, the one that the baseline gave to the same request in its

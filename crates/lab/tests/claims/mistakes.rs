@@ -209,11 +209,13 @@ fn numbers_out_of_range_say_the_limit() {
     6 | rounds: 0
       |         ^
 
-    error: expected at least 100, found `99`
+    error: `99` is not a status
      --> labs/x.yaml:7:18
       |
     7 | expect: {status: 99}
       |                  ^^
+      |
+      = help: write a number from 100 to 599, a class such as `2xx`, or a list of them: `[200, 429]`
 
     error: expected at least 0.01, found `0`
       --> labs/x.yaml:11:20

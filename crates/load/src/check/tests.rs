@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
+use crate::job::EncodedBody;
 use crate::measurement::FailureKind;
 
 fn answer(body: &str) -> Answer {
@@ -44,6 +45,8 @@ fn the_status_must_follow_its_rule() {
         (404, StatusRule::Exactly(404), true),
         (200, StatusRule::Exactly(404), false),
         (500, StatusRule::Any, true),
+        (429, StatusRule::read("2xx,429").unwrap(), true),
+        (503, StatusRule::read("2xx,429").unwrap(), false),
     ] {
         answer.status = status;
         let expect = Expectation {
@@ -165,12 +168,212 @@ fn headers_must_be_there_with_their_value() {
 }
 
 #[test]
+fn a_redirect_says_where_it_leads() {
+    let mut moved = answer("");
+    moved.status = 301;
+    let location = "https://a.test/\u{1b}[31m".to_owned();
+    moved.headers.push(("location".to_owned(), location));
+    insta::assert_snapshot!(
+        verdict(&Expectation::default(), &moved),
+        @r"status: expected status 2xx, found 301 with `Location: https://a.test/\x1b[31m`"
+    );
+    moved.status = 500;
+    insta::assert_snapshot!(verdict(&Expectation::default(), &moved), @"status: expected status 2xx, found 500");
+}
+
+#[test]
+fn a_body_is_compared_within_its_status_only() {
+    let mut expect = Expectation {
+        status: StatusRule::read("[2xx, 429]").unwrap(),
+        graphql: true,
+        ..equal_to(r#"{"data":1}"#)
+    };
+    let judge = |expect: &Expectation, status, body: &str| {
+        let found = Answer {
+            status,
+            ..answer(body)
+        };
+        check(expect, &found).map_err(|mismatch| mismatch.kind())
+    };
+    let slow_down = r#"{"errors":["slow down"]}"#;
+    assert_eq!(judge(&expect, 200, r#"{"data":1}"#), Ok(()));
+    assert_eq!(judge(&expect, 200, r#"{"data":2}"#), Err(FailureKind::Body));
+    assert_eq!(judge(&expect, 200, slow_down), Err(FailureKind::Graphql));
+    assert_eq!(judge(&expect, 429, slow_down), Ok(()));
+    // The proof saw this body with this status.
+    expect.body_of = Some(201);
+    assert_eq!(judge(&expect, 201, r#"{"data":2}"#), Err(FailureKind::Body));
+    assert_eq!(judge(&expect, 200, r#"{"data":2}"#), Ok(()));
+}
+
+/// An answer whose body is encoded.
+fn coded(coding: &str, body: &str) -> Answer {
+    let mut answer = answer(body);
+    answer.body = crate::encoded(coding, body.as_bytes()).unwrap();
+    answer
+        .headers
+        .push(("Content-Encoding".to_owned(), coding.to_owned()));
+    answer
+}
+
+#[test]
+fn every_rule_looks_at_the_content_of_an_encoded_body() {
+    let right = r#"{"data":{"a":1,"at":5}}"#;
+    let other = r#"{"data":{"a":2,"at":5}}"#;
+    let later = r#"{"data":{"a":1,"at":6}}"#;
+    let alike = Expectation {
+        body: BodyRule::known(right.as_bytes(), &["/data/at".to_owned()]),
+        ..graphql()
+    };
+    for coding in ["gzip", "deflate", "br", "zstd", "gzip, br", "GZIP"] {
+        let judge = |expect: &Expectation, body: &str| {
+            check(expect, &coded(coding, body)).map_err(|mismatch| mismatch.kind())
+        };
+        assert_eq!(judge(&equal_to(right), right), Ok(()), "{coding}");
+        assert_eq!(judge(&equal_to(right), other), Err(FailureKind::Body));
+        assert_eq!(judge(&alike, later), Ok(()));
+        assert_eq!(judge(&alike, other), Err(FailureKind::Body));
+        assert_eq!(judge(&graphql(), right), Ok(()));
+        let errors = judge(&graphql(), r#"{"errors":[1]}"#);
+        assert_eq!(errors, Err(FailureKind::Graphql));
+    }
+    insta::assert_snapshot!(
+        verdict(&equal_to(right), &coded("gzip", other)),
+        @"body: expected the known body of 23 bytes, found 23 bytes that differ at byte 13 (decoded from `Content-Encoding: gzip`)"
+    );
+    insta::assert_snapshot!(
+        verdict(&graphql(), &coded("br", r#"{"errors":[1]}"#)),
+        @"graphql: expected a GraphQL answer without errors, found a top-level `errors` member (decoded from `Content-Encoding: br`)"
+    );
+    let mut cut = coded("gzip", right);
+    cut.body.truncate(20);
+    insta::assert_snapshot!(
+        verdict(&graphql(), &cut),
+        @"body: the body is truncated: its 20 bytes of `Content-Encoding: gzip` end before the content does"
+    );
+    let mut unknown = answer(right);
+    let header = ("Content-Encoding".to_owned(), "compress".to_owned());
+    unknown.headers.push(header);
+    insta::assert_snapshot!(
+        verdict(&equal_to(right), &unknown),
+        @"body: the body has the content coding `compress`, which cannot be decoded; known are gzip, deflate, br and zstd"
+    );
+    // Without a rule about bodies nobody decodes them.
+    assert_eq!(verdict(&Expectation::default(), &unknown), "right");
+}
+
+#[test]
+fn a_bomb_is_a_wrong_answer_and_no_more() {
+    let zeros = "0".repeat(20_000_000);
+    insta::assert_snapshot!(
+        verdict(&equal_to("0"), &coded("gzip, gzip", &zeros)),
+        @"body: the body is too large: its 149 bytes of `Content-Encoding: gzip, gzip` stand for more than 16777216 bytes"
+    );
+}
+
+/// How one encoded body after the other is judged by the same rules.
+fn judged_by(
+    expect: &Expectation,
+    answers: &[Answer],
+) -> Vec<Result<Option<JudgedBy>, FailureKind>> {
+    let mut rules = Rules::new(expect);
+    let mut findings = Findings::default();
+    let judge = |answer: &Answer| {
+        let headers: Vec<Header<'_>> = answer
+            .headers
+            .iter()
+            .map(|(name, value)| Header {
+                name,
+                value: value.as_bytes(),
+            })
+            .collect();
+        findings.start();
+        let mut judge = Judge {
+            rules: &rules,
+            findings: &mut findings,
+        };
+        judge.head(&Head::new(answer.status, &headers));
+        for piece in answer.body.chunks(7) {
+            judge.body(piece);
+        }
+        match findings.conclude(&mut rules) {
+            None => Ok(findings.judged_by),
+            Some(mismatch) => Err(mismatch.kind()),
+        }
+    };
+    answers.iter().map(judge).collect()
+}
+
+/// The same content in other bytes, as of a server that writes the time into the header.
+fn at_another_time(mut answer: Answer) -> Answer {
+    answer.body[4] ^= 0xff;
+    answer
+}
+
+#[test]
+fn nothing_is_decoded_whose_bytes_were_decoded_before() {
+    let right = r#"{"data":{"a":1,"at":5}}"#;
+    let (once, plain) = (coded("gzip", right), answer(right));
+    let later = at_another_time(once.clone());
+    let other = at_another_time(coded("gzip", r#"{"data":{"a":2,"at":5}}"#));
+    let mut cut = once.clone();
+    cut.body.truncate(20);
+    let answers = [&once, &once, &later, &other, &cut, &plain, &once].map(Clone::clone);
+    let (same, sum) = (Some(JudgedBy::SameBytes), Some(JudgedBy::Checksum));
+    let wrong = Err(FailureKind::Body);
+    assert_eq!(
+        judged_by(&equal_to(right), &answers),
+        [
+            Ok(Some(JudgedBy::Decoding)),
+            Ok(same),
+            Ok(sum),
+            wrong,
+            wrong,
+            Ok(None),
+            Ok(same)
+        ]
+    );
+    // As after a proof: even the first is not decoded.
+    let proven = Expectation {
+        encoded: Some(EncodedBody {
+            coding: "gzip".to_owned(),
+            bytes: Arc::from(once.body.as_slice()),
+        }),
+        ..equal_to(right)
+    };
+    assert_eq!(judged_by(&proven, &answers)[0], Ok(same));
+    // Where the content differs by nature, a rule has to see it.
+    let decoded = Some(JudgedBy::Decoding);
+    assert_eq!(
+        judged_by(&graphql(), &answers[..4]),
+        [Ok(decoded), Ok(same), Ok(decoded), Ok(decoded)]
+    );
+}
+
+#[test]
+fn bytes_without_a_checksum_that_differ_are_left_to_the_sample() {
+    let right = "a body of some length";
+    let once = coded("deflate", right);
+    // The same content, stored instead of compressed.
+    let mut stored = once.clone();
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::none());
+    std::io::Write::write_all(&mut encoder, right.as_bytes()).unwrap();
+    stored.body = encoder.finish().unwrap();
+    assert_ne!(stored.body, once.body);
+    assert_eq!(
+        judged_by(&equal_to(right), &[once, stored]),
+        [Ok(Some(JudgedBy::Decoding)), Ok(Some(JudgedBy::Sample))]
+    );
+}
+
+#[test]
 fn the_first_broken_rule_names_the_mismatch() {
     let expect = Expectation {
         status: StatusRule::Success,
         graphql: true,
         body: BodyRule::Equals(Arc::from(br#"{"data":1}"#.as_slice())),
         headers: vec![("X".to_owned(), "y".to_owned())],
+        ..Expectation::default()
     };
     let kind = |answer: &Answer| check(&expect, answer).map_err(|mismatch| mismatch.kind());
     let with_errors = answer(r#"{"data":1,"errors":[1]}"#);

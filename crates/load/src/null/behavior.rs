@@ -26,6 +26,8 @@ pub struct Behavior {
     pub body_bytes: usize,
     /// The body, instead of one of that length.
     pub answer: Option<String>,
+    /// The content coding of bodies; none for plain ones.
+    pub encoding: Option<NullEncoding>,
     /// Every Nth answer differs in one byte of its body. At least 1; none for no such answer.
     pub wrong_every: Option<u64>,
     /// Every Nth request gets a reset of its connection instead of an answer. At least 1.
@@ -37,6 +39,16 @@ pub struct Behavior {
     pub close_after: Option<u64>,
     /// Seed of what is drawn at random.
     pub seed: u64,
+}
+
+/// How a null server encodes its bodies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NullEncoding {
+    /// The value of `Content-Encoding`: gzip, deflate, br, zstd, or several with commas.
+    pub coding: String,
+    /// Whether the bytes of each answer differ, as those of a server that writes the time into the header
+    /// of gzip. Only with a coding that ends with `gzip`.
+    pub is_varying: bool,
 }
 
 /// How long answers take.
@@ -83,6 +95,12 @@ pub enum BehaviorError {
     /// The share of slow requests is out of range.
     #[error("expected a share from 0 to 100 %")]
     Share,
+    /// The coding of bodies is unknown.
+    #[error("{0}")]
+    Encoding(#[from] crate::CodingError),
+    /// Only gzip has a place for bytes that vary.
+    #[error("`{0}` has the same bytes for the same content; bytes that vary need gzip")]
+    Varying(String),
     /// A number that says how often something happens is 0.
     #[error("expected `every` or `after` at least 1 request, found 0")]
     Never,
@@ -99,6 +117,12 @@ impl Behavior {
     pub fn check(&self) -> Result<(), BehaviorError> {
         if self.wrong_every.is_some() && self.body().is_empty() {
             return Err(BehaviorError::NothingToBeWrong);
+        }
+        if let Some(encoding) = &self.encoding {
+            crate::encoded(&encoding.coding, b"")?;
+            if encoding.is_varying && !encoding.coding.ends_with("gzip") {
+                return Err(BehaviorError::Varying(encoding.coding.clone()));
+            }
         }
         let counts = [
             self.wrong_every,
@@ -139,6 +163,7 @@ impl Default for Behavior {
             stall: None,
             body_bytes: Behavior::JSON_BYTES_MIN,
             answer: None,
+            encoding: None,
             wrong_every: None,
             reset_every: None,
             never_every: None,

@@ -11,13 +11,14 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, sockopt};
 
-use super::behavior::Behavior;
+use super::behavior::{Behavior, NullEncoding};
 use super::client::{
     Activity, Client, Outgoing, ParsedRequest, PlannedAnswer, Text, first_request,
 };
 use super::pace::Timetable;
 use super::seen::Seen;
 use crate::clock::{self, Clock, to_ns};
+use crate::coding::encoded;
 use crate::job::Job;
 use crate::poll::{Poll, Wait};
 use crate::socket::{self, Moved};
@@ -84,7 +85,7 @@ impl Server {
             due: BinaryHeap::new(),
             timetable: Timetable::new(behavior),
             behavior: behavior.clone(),
-            rendered: [0, WRONG, LAST, WRONG | LAST].map(|kind| render(behavior.body(), kind)),
+            rendered: [0, WRONG, LAST, WRONG | LAST].map(|kind| render(behavior, kind)),
             buffer: vec![0; 64 * 1024],
             thrashed: vec![0; behavior.thrash_bytes],
             spent_ns: clock::thread_cpu_ns(),
@@ -231,7 +232,7 @@ impl Server {
         // Before anything is counted: a request for the counts is not counted.
         if asked.is_about_seen {
             let body = self.seen.to_string();
-            let bytes = [head(body.len(), asked.is_last), body]
+            let bytes = [head(body.len(), None, asked.is_last), body]
                 .concat()
                 .into_bytes();
             let outgoing = Outgoing {
@@ -330,6 +331,19 @@ impl Server {
         }
     }
 
+    /// Writes the number of the answer where gzip has a time, if the bytes of answers differ.
+    fn stamp(&mut self, kind: usize) {
+        let is_varying = |it: &NullEncoding| it.is_varying;
+        if !self.behavior.encoding.as_ref().is_some_and(is_varying) {
+            return;
+        }
+        let number = u32::try_from(self.seen.answered & u64::from(u32::MAX))
+            .expect("the lower half of 64 bits is 32 bits");
+        let Rendered { bytes, head_bytes } = &mut self.rendered[kind];
+        // RFC 1952, section 2.3.
+        bytes[*head_bytes + 4..*head_bytes + 8].copy_from_slice(&number.to_le_bytes());
+    }
+
     /// Sends the answer that was planned.
     fn send_planned(&mut self, index: usize, planned: PlannedAnswer) {
         let kind =
@@ -337,6 +351,7 @@ impl Server {
         // First, so that it is a part of what is burned.
         self.thrash();
         self.burn();
+        self.stamp(kind);
         let rendered = &self.rendered[kind];
         self.seen.answered += 1;
         self.seen.wrong += u64::from(planned.is_wrong);
@@ -401,23 +416,28 @@ impl Server {
     }
 }
 
-fn head(body_bytes: usize, is_last: bool) -> String {
+fn head(body_bytes: usize, coding: Option<&str>, is_last: bool) -> String {
     let close = if is_last { "connection: close\r\n" } else { "" };
+    let coding = coding.map_or_else(String::new, |it| format!("content-encoding: {it}\r\n"));
     format!(
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
-         content-length: {body_bytes}\r\n{close}\r\n"
+         content-length: {body_bytes}\r\n{coding}{close}\r\n"
     )
 }
 
-fn render(body: String, kind: usize) -> Rendered {
-    let head = head(body.len(), kind & LAST != 0);
-    let mut body = body.into_bytes();
+fn render(behavior: &Behavior, kind: usize) -> Rendered {
+    let mut body = behavior.body().into_bytes();
     let middle = body.len() / 2;
     if kind & WRONG != 0
         && let Some(byte) = body.get_mut(middle)
     {
         *byte ^= 1;
     }
+    let coding = behavior.encoding.as_ref().map(|it| it.coding.as_str());
+    if let Some(coding) = coding {
+        body = encoded(coding, &body).expect("the behavior was checked");
+    }
+    let head = head(body.len(), coding, kind & LAST != 0);
     Rendered {
         head_bytes: head.len(),
         bytes: [head.into_bytes(), body].concat(),
@@ -435,7 +455,7 @@ mod tests {
                 body_bytes,
                 ..Behavior::default()
             };
-            let rendered = |kind| render(behavior.body(), kind);
+            let rendered = |kind| render(&behavior, kind);
             let (right, wrong) = (rendered(0), rendered(WRONG));
             assert_eq!(right.bytes.len(), right.head_bytes + body_bytes);
             let differing = right

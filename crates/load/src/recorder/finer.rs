@@ -1,5 +1,6 @@
 //! What few loads want of each answer, behind one branch of those that do not.
 
+use std::collections::BTreeMap;
 use std::mem;
 
 use stats::Histogram;
@@ -14,11 +15,13 @@ pub(super) struct Finer {
     pub(super) blocks: Option<Blocks>,
     /// For those who look while the load runs.
     pub(super) job: Option<OwnJob>,
+    /// Latency of each status apart, where several are right.
+    by_status: Option<BTreeMap<u16, Histogram>>,
 }
 
 impl Finer {
     /// A complete answer came.
-    pub(super) fn record(&mut self, times: Times) {
+    pub(super) fn record(&mut self, times: Times, status: u16) {
         let latency_ns = times.done_ns - times.due_ns;
         if let Some(blocks) = &mut self.blocks {
             blocks.record(times.done_ns, latency_ns);
@@ -27,16 +30,33 @@ impl Finer {
             job.latency.record_ns(latency_ns);
             job.lateness.record_ns(times.sent_ns - times.due_ns);
         }
+        if let Some(by_status) = &mut self.by_status {
+            by_status
+                .entry(status)
+                .or_insert_with(Histogram::new)
+                .record_ns(latency_ns);
+        }
     }
 
     pub(super) fn absorb(&mut self, other: &Finer) {
         if let (Some(blocks), Some(others)) = (&mut self.blocks, &other.blocks) {
             blocks.absorb(others);
         }
+        if let (Some(own), Some(others)) = (&mut self.by_status, &other.by_status) {
+            for (status, latency) in others {
+                own.entry(*status)
+                    .or_insert_with(Histogram::new)
+                    .add(latency);
+            }
+        }
     }
 
-    pub(super) fn into_latencies(self) -> Vec<Histogram> {
-        self.blocks.map_or_else(Vec::new, Blocks::into_latencies)
+    /// Latency in blocks, and of each status.
+    pub(super) fn into_latencies(self) -> (Vec<Histogram>, BTreeMap<u16, Histogram>) {
+        (
+            self.blocks.map_or_else(Vec::new, Blocks::into_latencies),
+            self.by_status.unwrap_or_default(),
+        )
     }
 }
 
@@ -45,6 +65,14 @@ impl Recorder {
     pub(crate) fn with_live(mut self, is_wanted: bool) -> Recorder {
         if is_wanted {
             self.finer.get_or_insert_default().job = Some(OwnJob::new());
+        }
+        self
+    }
+
+    /// Keeps the latency of each status apart.
+    pub(crate) fn with_statuses_apart(mut self, is_wanted: bool) -> Recorder {
+        if is_wanted {
+            self.finer.get_or_insert_default().by_status = Some(BTreeMap::new());
         }
         self
     }

@@ -1,11 +1,12 @@
 //! Right and wrong answers, in every form that HTTP/1 has for them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use load::{BodyRule, FailureKind, StatusRule, check, exchange};
+use load::{BodyRule, FailureKind, Live, StatusRule, check, exchange, run};
 
 use crate::server::{PATIENCE, Server};
-use crate::{closed, get, job, measure};
+use crate::{closed, get, job, measure, verify};
 
 /// Serves one text for everything.
 fn always(text: &'static str) -> Server {
@@ -222,4 +223,109 @@ fn what_differs_by_nature_is_ignored_however_the_answer_is_cut() {
     assert_eq!(measurement.bytes_in_bodies, 10 * 32 + 10 * 33);
     let reason = &measurement.failures[0].reason;
     assert_eq!(reason, "expected `1` at `/data` of the body, found `2`");
+}
+
+/// An answer of 200 with an encoded body.
+fn coded(coding: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// The content in zlib, in other bytes at each level.
+fn deflated(content: &[u8], level: u64) -> Vec<u8> {
+    let level = flate2::Compression::new(u32::try_from(level).unwrap());
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), level);
+    std::io::Write::write_all(&mut encoder, content).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn equal_encoded_bytes_are_decoded_once_for_each_thread() {
+    for coding in ["gzip", "deflate", "br", "zstd", "gzip, br"] {
+        let body = load::encoded(coding, &b"hello ".repeat(100)).unwrap();
+        let answer = coded(coding, &body);
+        let server = Server::tcp(move |mut client| {
+            while client.request().is_some() {
+                client.send_bytes(&answer);
+            }
+        });
+        let mut job = job(&server.target, closed(4, 200));
+        job.threads = 2;
+        job.requests[0].expect.body = BodyRule::Equals(Arc::from(b"hello ".repeat(100)));
+        let measurement = measure(&job);
+        assert_eq!(measurement.outcomes.passed, 200, "{coding}");
+        let seen = measurement.coded;
+        assert_eq!(seen.total(), 200, "{coding}: {seen:?}");
+        assert!((1..=2).contains(&seen.decoded), "{coding}: {seen:?}");
+        assert_eq!(seen.same_bytes, 200 - seen.decoded, "{coding}: {seen:?}");
+        assert_eq!(measurement.bytes_in_bodies, 200 * body.len() as u64);
+    }
+}
+
+#[test]
+fn encoded_bytes_that_differ_are_sampled_after_the_load() {
+    let content = b"hello ".repeat(100);
+    for wrong_at in [None, Some(30)] {
+        let known = content.clone();
+        let count = AtomicU64::new(0);
+        let server = Server::tcp(move |mut client| {
+            while client.request().is_some() {
+                let number = count.fetch_add(1, Ordering::SeqCst);
+                let mut own = known.clone();
+                if Some(number) == wrong_at {
+                    own[300] ^= 1;
+                }
+                client.send_bytes(&coded("deflate", &deflated(&own, number % 10)));
+            }
+        });
+        let mut job = job(&server.target, closed(1, 60));
+        job.requests[0].expect.body = BodyRule::Equals(Arc::from(content.as_slice()));
+        job.keep_slots = Some(60);
+        // Not `measure`: what is found after the load is in no live count.
+        let measurement = run(&job, &Live::new(), &AtomicBool::new(false)).unwrap();
+        verify(&measurement);
+        let seen = measurement.coded;
+        assert_eq!(seen.decoded, 1, "the first: {seen:?}");
+        assert!(seen.same_bytes < 30, "{seen:?}");
+        assert_eq!(seen.sampled, seen.differing, "room for all: {seen:?}");
+        let wrong = u64::from(wrong_at.is_some());
+        assert_eq!(measurement.outcomes.mismatched.body, wrong);
+        assert_eq!(measurement.outcomes.passed, 60 - wrong);
+        let failed: Vec<u32> = measurement
+            .slots
+            .iter()
+            .filter(|slot| !slot.passed)
+            .map(|slot| slot.index)
+            .collect();
+        assert_eq!(failed, wrong_at.map_or(vec![], |_| vec![30]));
+        assert_eq!(measurement.failures.len() as u64, wrong);
+        for sample in &measurement.failures {
+            insta::assert_snapshot!(sample.reason, @"expected the known body of 600 bytes, found 600 bytes that differ at byte 300 (decoded from `Content-Encoding: deflate`)");
+        }
+    }
+}
+
+#[test]
+fn several_statuses_are_right_and_have_a_latency_each() {
+    let count = AtomicU64::new(0);
+    let server = Server::tcp(move |mut client| {
+        while client.request().is_some() {
+            match count.fetch_add(1, Ordering::SeqCst) % 4 {
+                0 => client.send("HTTP/1.1 429 Too Many\nContent-Length: 4\n\nwait"),
+                _ => client.send("HTTP/1.1 200 OK\nContent-Length: 5\n\nhello"),
+            }
+        }
+    });
+    let mut job = job(&server.target, closed(1, 40));
+    job.requests[0].expect.body = BodyRule::Equals(Arc::from(b"hello".as_slice()));
+    assert_eq!(measure(&job).outcomes.mismatched.status, 10);
+    job.requests[0].expect.status = StatusRule::read("200,429").unwrap();
+    let measurement = measure(&job);
+    assert_eq!(measurement.outcomes.passed, 40);
+    let counts = measurement.latency_by_status.iter();
+    let counts: Vec<(u16, u64)> = counts.map(|(code, it)| (*code, it.len())).collect();
+    assert_eq!(counts, [(200, 30), (429, 10)]);
 }

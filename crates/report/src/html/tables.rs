@@ -2,6 +2,7 @@
 
 use super::forest::{class, verdict_class};
 use super::markup::{Grid, escape, figure, folded, list, name, prose, words};
+use crate::bodies;
 use crate::cell;
 use crate::cost;
 use crate::explain;
@@ -287,6 +288,46 @@ pub(super) fn by_instance(summary: &Summary) -> String {
         rows: instances::rows(summary).into_iter().map(row).collect(),
     };
     table.draw("requests by instance")
+}
+
+/// The encoding and the bytes of bodies, and what must be known of them.
+pub(super) fn bodies(summary: &Summary) -> String {
+    let row = |[variant, encoding, bytes, decoded, checked]: [String; 5]| {
+        let figures = [bytes, decoded].map(|cell| figure(&cell)).concat();
+        format!(
+            "<tr>{}{}{figures}{}</tr>\n",
+            name(&variant),
+            words(&encoding),
+            words(&checked)
+        )
+    };
+    let table = Grid {
+        caption: "",
+        header: bodies::HEADINGS.map(cell::on_two_lines).to_vec(),
+        words: &[0, 1, 4],
+        rows: bodies::rows(summary).into_iter().map(row).collect(),
+    };
+    let notes = bodies::notes(summary);
+    let notes = match notes.is_empty() {
+        true => String::new(),
+        false => list(&notes),
+    };
+    table.draw("bodies of responses") + &notes
+}
+
+/// Latency by status, where several are right.
+pub(super) fn statuses(summary: &Summary) -> String {
+    let row = |[variant, status, figures @ ..]: [String; 7]| {
+        let figures = figures.map(|cell| figure(&cell)).concat();
+        format!("<tr>{}{}{figures}</tr>\n", name(&variant), words(&status))
+    };
+    let table = Grid {
+        caption: "",
+        header: bodies::STATUS_HEADINGS.map(cell::on_two_lines).to_vec(),
+        words: &[0, 1],
+        rows: bodies::status_rows(summary).into_iter().map(row).collect(),
+    };
+    table.draw("latency by status")
 }
 
 /// What was sent, where that differs.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use model::{FailureSample, GeneratorCost, Iterations, Outcomes, Throttled, micros};
+use model::{CodedAnswers, FailureSample, GeneratorCost, Iterations, Outcomes, Throttled, micros};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
@@ -60,6 +60,13 @@ pub struct RoundRecord {
     pub bytes_in: u64,
     /// Bytes of bodies received; absent when not counted apart.
     pub bytes_in_bodies: Option<u64>,
+    /// How answers with a `Content-Encoding` were judged; absent without such answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coded: Option<CodedAnswers>,
+    /// Latency of complete answers by status, where several statuses are right; empty elsewhere. Of all
+    /// answers: what was left out of `latency_ns_hdr` is in it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub latency_by_status_ns_hdr: BTreeMap<u16, Hdr>,
     /// Bytes sent: heads and bodies, without TCP.
     pub bytes_out: u64,
     /// Latency of complete answers: from due to the last byte.

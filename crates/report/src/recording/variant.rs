@@ -138,10 +138,31 @@ pub struct ProofAnswer {
     pub status: u16,
     /// Headers of the answer.
     pub headers: Vec<Header>,
-    /// Length of its body.
+    /// Length of its body, as it came.
     pub body_bytes: u64,
-    /// SHA-256 of its body, in hexadecimal.
+    /// SHA-256 of its body without content codings, in hexadecimal.
     pub body_sha256: String,
+    /// How its body was encoded; absent for a plain one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<EncodingRecord>,
+    /// The content coding of the body when a request asked for one, where the request of the load does not
+    /// say what it accepts and its body is plain; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coding_if_asked: Option<String>,
+    /// Why its body was not compared with the baseline's, in words, where the lab asks for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_compared: Option<String>,
+}
+
+/// How a body was encoded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EncodingRecord {
+    /// The value of `Content-Encoding`.
+    pub coding: String,
+    /// Length of the body when decoded.
+    pub decoded_bytes: u64,
+    /// Whether the same content came as other bytes in the second answer.
+    pub varies: bool,
 }
 
 /// One header of a request or an answer.

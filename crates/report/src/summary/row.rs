@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{InvalidKind, Outcomes};
 
 use super::blocks;
+use super::bodies;
 use super::check::{self, Check};
 use super::distribution::Distribution;
 use super::estimate::MetricSummary;
@@ -233,6 +234,14 @@ impl<'a> Row<'a> {
             verdict,
             outcomes: self.outcomes,
             statuses: self.statuses.clone(),
+            by_status: bodies::by_status(&self.complete),
+            bodies: bodies::of(
+                self.variant,
+                baseline
+                    .filter(|_| !self.is_baseline())
+                    .map(|row| row.variant),
+                &self.complete,
+            ),
             metrics,
             systems: if is_shown {
                 self.figures.systems(self.variant)

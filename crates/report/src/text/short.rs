@@ -2,6 +2,7 @@
 
 use super::{heading_of, hottest, invalid, list, table, verdict_word, wrapped};
 use crate::answer;
+use crate::bodies;
 use crate::cell;
 use crate::describe;
 use crate::explain;
@@ -36,6 +37,9 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     // What the intervals do not hold must not be missed.
     lines.extend(summary.starts_omitted.clone());
     lines.extend(sent::sentences(summary));
+    lines.extend(bodies::sentence_if_telling(summary));
+    lines.extend(bodies::status_sentences(summary));
+    lines.extend(bodies::notes(summary));
     let mut out: String = lines.iter().map(|line| wrapped("", line, width)).collect();
     let mut add = |title: &str, body: &str| {
         if !body.is_empty() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::Uri;
-use model::Rate;
+use model::{Rate, StatusPart};
 
 use super::lab::Run;
 use crate::address;
@@ -72,9 +72,12 @@ pub(crate) struct Args {
     #[arg(short = 'k', long, help_heading = "Request")]
     insecure: bool,
 
-    /// The status of a right answer [default: any from 200 to 299].
-    #[arg(long, value_name = "CODE", help_heading = "Answers", value_parser = clap::value_parser!(u16).range(100..=599))]
-    status: Option<u16>,
+    /// The status of a right answer, or several: 200, 2xx, 200,429 [default: any from 200 to 299].
+    ///
+    /// Bodies are compared within one status only. With 429 or 503 among them the run goes on when a server
+    /// asks for less load.
+    #[arg(long, visible_alias = "expect", value_name = "STATUS", help_heading = "Answers", value_delimiter = ',', value_parser = StatusPart::read)]
+    status: Vec<StatusPart>,
     /// What may differ between the two answers, as a JSON pointer such as /timing; may be given
     /// several times.
     #[arg(long, value_name = "POINTER", help_heading = "Answers")]
@@ -194,7 +197,7 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
         body,
         timeout: args.timeout,
         insecure: args.insecure,
-        status: args.status,
+        status: args.status.clone(),
         ignore: args.ignore.clone(),
         is_same: !args.different,
         seed: args.seed,

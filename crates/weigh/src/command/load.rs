@@ -8,7 +8,7 @@ use http::Uri;
 use lab::Table;
 use load::{Bounds, Job, LoadError, Request};
 use model::{
-    Arrival, BodyRule, Data, Expectation, Outcomes, Phase, Protocol, RowOrder, Shard, StatusRule,
+    Arrival, BodyRule, Data, Expectation, Outcomes, Phase, Protocol, RowOrder, Shard,
     Stop as StopRule, Trust, Version,
 };
 use report::Summary;
@@ -297,10 +297,11 @@ fn with_headers(own: Vec<(String, String)>, args: &Args) -> Vec<(String, String)
 fn expectation(args: &Args) -> Result<Expectation, Failure> {
     let golden = args.expect_body.as_ref().map(read).transpose()?;
     Ok(Expectation {
-        status: args.expect.map_or(StatusRule::Success, StatusRule::Exactly),
+        status: args.expect.unwrap_or_default(),
         graphql: args.expect_graphql,
         body: golden.map_or(BodyRule::Any, |bytes| BodyRule::known(&bytes, &args.ignore)),
         headers: args.expect_headers.clone(),
+        ..Expectation::default()
     })
 }
 

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use load::null::{Behavior, Jitter, Mix, Pace, Slow, Stall, serve};
+use load::null::{Behavior, Jitter, Mix, NullEncoding, Pace, Slow, Stall, serve};
 
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
@@ -62,6 +62,12 @@ pub(crate) struct Args {
     /// The body itself, the same for each request.
     #[arg(long, value_name = "TEXT", conflicts_with = "body")]
     answer: Option<String>,
+    /// Encode bodies, whether asked for or not: gzip, deflate, br, zstd, or several with commas.
+    #[arg(long, value_name = "CODING")]
+    encoding: Option<String>,
+    /// Encode each body with other bytes than the last one, as gzip with the time in its header.
+    #[arg(long, requires = "encoding")]
+    encoding_varies: bool,
     /// Change one byte of the body in every Nth answer.
     #[arg(long, value_name = "N")]
     wrong_every: Option<u64>,
@@ -100,6 +106,10 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         stall: args.stall,
         body_bytes: args.body,
         answer: args.answer.clone(),
+        encoding: args.encoding.clone().map(|coding| NullEncoding {
+            coding,
+            is_varying: args.encoding_varies,
+        }),
         wrong_every: args.wrong_every,
         reset_every: args.reset_every,
         never_every: args.never_every,

@@ -414,6 +414,11 @@ impl Folded {
         measurement.planned = measurement.outcomes.total();
         // Times are kept without the status. Nearly always there is one, which all answers have.
         let counted_answers = measurement.outcomes.completed();
+        // Bodies were counted with all answers; what they have on average stays.
+        let before = counted_answers - passed + all - discarded_before;
+        let bodies = u128::from(measurement.bytes_in_bodies) * u128::from(counted_answers)
+            / u128::from(before.max(1));
+        measurement.bytes_in_bodies = u64::try_from(bodies).unwrap_or(u64::MAX);
         let by_code = &mut measurement.statuses.by_code;
         if by_code.len() == 1 {
             by_code

@@ -107,6 +107,9 @@ impl Experiment<'_> {
                 candidate.name()
             ));
         }
+        for note in report::body_notes(candidate.name(), &proven.proof) {
+            self.session.progress.note(&note);
+        }
         candidate.set_proven(proven);
         Ok(())
     }

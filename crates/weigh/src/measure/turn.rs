@@ -423,9 +423,9 @@ impl<'t> Turn<'t> {
 pub(super) fn yields(variant: &Variant) -> bool {
     let own = variant.requests.iter().filter_map(|it| it.expect.as_ref());
     let mut expects = own.chain([&variant.expect]);
-    let is_wanted = expects.any(|expect| match expect.answer.status {
-        StatusRule::Exactly(status) => StatusRule::PUSHED_BACK.contains(&status),
-        StatusRule::Success | StatusRule::Any => false,
+    let is_wanted = expects.any(|expect| {
+        let mut pushed_back = StatusRule::PUSHED_BACK.into_iter();
+        pushed_back.any(|status| expect.answer.status.names(status))
     });
     let mut systems = variant.systems().iter();
     !is_wanted && systems.any(|setup| setup.elsewhere().is_some())

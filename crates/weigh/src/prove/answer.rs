@@ -8,7 +8,8 @@ use load::{Answer, Target};
 use report::recording::ProofSeen;
 use serde_json::Value;
 
-use super::{distinct, not_proven, shortened};
+use super::compression::CONTENT_MAX;
+use super::{distinct, not_proven, printable, shortened};
 use crate::sending;
 use crate::systems::Invalid;
 
@@ -87,8 +88,9 @@ fn judge(proof: &Proof, answer: &Answer) -> Result<String, String> {
         seen.push(header_values(wanted, &answer.headers)?);
     }
     if !members.is_empty() {
-        let body: Value = serde_json::from_slice(&answer.body).map_err(|_| {
-            let found = shortened(&String::from_utf8_lossy(&answer.body));
+        let content = answer.content(CONTENT_MAX).map_err(|it| it.to_string())?;
+        let body: Value = serde_json::from_slice(&content).map_err(|_| {
+            let found = shortened(&printable(&content));
             format!("expected a body in JSON, found `{found}`")
         })?;
         for (pointer, expected) in members {

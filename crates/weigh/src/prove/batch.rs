@@ -4,30 +4,70 @@
 use std::sync::Arc;
 
 use lab::{Expect, RequestTemplate};
-use load::BodyRule;
+use load::{Answer, BodyRule};
 
+use super::compression::content;
 use super::{Proven, Subject};
+use crate::systems::Invalid;
 
-/// The body that the baseline's answers make for the request at this place; none where it has no
-/// counterpart there.
-pub(super) fn expected(subject: Subject<'_>, baseline: &Proven, index: usize) -> Option<Vec<u8>> {
+/// The status and the body that the baseline's answers make for a request.
+pub(super) struct Expected {
+    pub(super) status: u16,
+    /// Without content codings.
+    pub(super) body: Vec<u8>,
+}
+
+/// What the baseline's answers make for the request at this place; none where it has no counterpart there.
+///
+/// # Errors
+///
+/// When a body of the baseline cannot be decoded.
+pub(super) fn expected(
+    subject: Subject<'_>,
+    baseline: Option<&Proven>,
+    index: usize,
+) -> Result<Option<Expected>, Invalid> {
+    let found = answers_of(subject, baseline, index);
+    let Some((answers, is_batch)) = found else {
+        return Ok(None);
+    };
+    let name = &subject.variant.requests[index].name;
+    let bodies = answers.iter().map(|answer| content(name, answer));
+    let bodies: Vec<_> = bodies.collect::<Result<_, _>>()?;
+    let status = answers.first().map_or(200, |answer| answer.status);
+    Ok(Some(Expected {
+        status,
+        body: match is_batch {
+            true => [&b"["[..], &bodies.join(&b','), b"]"].concat(),
+            false => bodies.concat(),
+        },
+    }))
+}
+
+/// The answers that make it, and whether they are to be put into one array.
+fn answers_of<'a>(
+    subject: Subject<'_>,
+    baseline: Option<&'a Proven>,
+    index: usize,
+) -> Option<(Vec<&'a Answer>, bool)> {
     let Subject { lab, variant, .. } = subject;
+    let baseline = baseline?;
     let asked = &variant.requests[index];
     let theirs = lab
         .all()
         .find(|it| variant.against.as_ref() == Some(&it.name))?;
-    let body = |index: usize| Some(baseline.answers.get(index)?.body.clone());
     let at_same_place = theirs.requests.get(index);
     let is_same = at_same_place.is_some_and(|theirs| theirs.batch == asked.batch);
     if asked.batch.is_empty() || is_same {
-        return body(index);
+        return Some((vec![baseline.answers.get(index)?], false));
     }
     let of_name = |name: &String| {
         let mut named = theirs.requests.iter();
-        body(named.position(|it| it.name == *name && it.batch.is_empty())?)
+        let place = named.position(|it| it.name == *name && it.batch.is_empty())?;
+        baseline.answers.get(place)
     };
-    let bodies: Vec<Vec<u8>> = asked.batch.iter().map(of_name).collect::<Option<_>>()?;
-    Some([&b"["[..], &bodies.join(&b','), b"]"].concat())
+    let answers = asked.batch.iter().map(of_name).collect::<Option<_>>()?;
+    Some((answers, true))
 }
 
 /// What a body must be to be this one. How an array is set out is the server's choice.

@@ -7,6 +7,7 @@ use lab::DistinctValues;
 use load::Answer;
 use serde_json::Value;
 
+use super::compression::CONTENT_MAX;
 use super::shortened;
 
 /// Counts the different values; what was seen, in words.
@@ -23,7 +24,10 @@ pub(super) fn count(
         [] => Vec::new(),
         _ => answers
             .iter()
-            .map(|(_, answer)| serde_json::from_slice(&answer.body).ok())
+            .map(|(_, answer)| {
+                let content = answer.content(CONTENT_MAX).ok()?;
+                serde_json::from_slice(&content).ok()
+            })
             .collect(),
     };
     wanted.iter().map(|one| values(one, &bodies)).collect()

@@ -9,7 +9,8 @@ use load::{Answer, Request, Target};
 use report::recording::ProofSeen;
 use serde_json::Value;
 
-use super::{RequestCounts, not_proven, shortened};
+use super::compression::CONTENT_MAX;
+use super::{RequestCounts, not_proven, printable, shortened};
 use crate::systems::{Invalid, RunningSystems, url_of};
 
 /// How long a system may take to tell what it saw.
@@ -109,11 +110,12 @@ impl Asked<'_> {
 
     fn value(&self, target: &Target, pointer: &str) -> Result<Option<Value>, String> {
         let answer = self.ask(target)?;
-        let body: Value = serde_json::from_slice(&answer.body).map_err(|_| {
+        let content = answer.content(CONTENT_MAX).map_err(|it| it.to_string())?;
+        let body: Value = serde_json::from_slice(&content).map_err(|_| {
             format!(
                 "expected JSON of `{}`, found `{}`",
                 self.path,
-                shortened(&String::from_utf8_lossy(&answer.body))
+                shortened(&printable(&content))
             )
         })?;
         Ok(body.pointer(pointer).cloned())
@@ -139,8 +141,9 @@ impl Asked<'_> {
             },
             SeenNumber::Metric(series) => {
                 let answer = self.ask(target)?;
+                let content = answer.content(CONTENT_MAX).map_err(|it| it.to_string())?;
                 // What was never counted is not there yet.
-                Ok(metric(series, &String::from_utf8_lossy(&answer.body)).unwrap_or(0.0))
+                Ok(metric(series, &String::from_utf8_lossy(&content)).unwrap_or(0.0))
             }
         }
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::Uri;
+use model::StatusPart;
 
 use crate::address;
 use crate::files::Unwritten;
@@ -32,7 +33,7 @@ pub(super) struct Comparison {
     pub(super) body: Option<Vec<u8>>,
     pub(super) timeout: Duration,
     pub(super) insecure: bool,
-    pub(super) status: Option<u16>,
+    pub(super) status: Vec<StatusPart>,
     pub(super) ignore: Vec<String>,
     /// Whether both must give the same answer.
     pub(super) is_same: bool,
@@ -118,8 +119,13 @@ impl Comparison {
 
     fn expect(&self) -> String {
         let mut rules = Vec::new();
-        if let Some(status) = self.status {
-            rules.push(format!("status: {status}"));
+        match self.status.as_slice() {
+            [] => {}
+            [status] => rules.push(format!("status: {status}")),
+            several => {
+                let names: Vec<String> = several.iter().map(ToString::to_string).collect();
+                rules.push(format!("status: [{}]", names.join(", ")));
+            }
         }
         if self.is_same {
             rules.push("same-as: baseline".to_owned());
@@ -163,7 +169,7 @@ mod tests {
             body: None,
             timeout: Duration::from_secs(10),
             insecure: false,
-            status: None,
+            status: Vec::new(),
             ignore: Vec::new(),
             is_same: true,
             seed: None,
@@ -176,7 +182,7 @@ mod tests {
             headers: vec![("X-Quote".to_owned(), "a \"b\": c".to_owned())],
             body: Some(b"{}".to_vec()),
             ignore: vec!["/timing".to_owned()],
-            status: Some(201),
+            status: vec![StatusPart::Class(2), StatusPart::Code(429)],
             ..comparison("http://127.0.0.1:1/x?y=1", "https://localhost/z")
         };
         let lab = lab::parse(Path::new(FILE), &comparison.files()).expect("a lab");
@@ -195,6 +201,8 @@ mod tests {
             own.headers
                 .contains(&("X-Quote".to_owned(), "a \"b\": c".to_owned()))
         );
+        let status = variant.expect.answer.status;
+        assert_eq!(status.to_string(), "2xx or 429");
         assert!(variant.expect.same_as_baseline && variant.expect.ignore == ["/timing"]);
         let [system] = variant.systems() else {
             panic!("one system");

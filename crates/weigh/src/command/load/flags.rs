@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::Uri;
-use model::{Rate, Shard};
+use model::{Rate, Shard, StatusRule};
 
 use super::phases;
 use super::start::StartAt;
@@ -178,9 +178,12 @@ pub(crate) struct Args {
     )]
     pub(super) data_order: OrderName,
 
-    /// Expected status [default: any 2xx].
-    #[arg(long, value_name = "STATUS", help_heading = "Check", value_parser = clap::value_parser!(u16).range(100..=599))]
-    pub(super) expect: Option<u16>,
+    /// Expected status, or several: 200, 2xx, 200,429 [default: any 2xx].
+    ///
+    /// Where several are right, the report has the counts and the latency of each, and the other checks of
+    /// the body are about answers of the first of them.
+    #[arg(long, value_name = "STATUS", help_heading = "Check", value_parser = StatusRule::read)]
+    pub(super) expect: Option<StatusRule>,
     /// Refuse answers with a top-level `errors` member (GraphQL).
     #[arg(long, help_heading = "Check")]
     pub(super) expect_graphql: bool,

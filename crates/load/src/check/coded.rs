@@ -1,0 +1,281 @@
+//! Judges bodies that have a `Content-Encoding`.
+//!
+//! The one idea: bytes that were decoded once need not be decoded again. The encoded bytes of a right
+//! answer are the reference, and equal bytes have equal content. Some servers encode the same content
+//! differently each time, such as with the time in a header of gzip. Then the checksum and the length at the
+//! end of a gzip body tell of each answer; and a sample of the answers is kept, and decoded when the load
+//! is over. Only rules that need the content of an answer that differs (GraphQL errors, ignored members,
+//! captures) have it decoded at once.
+
+use std::sync::Arc;
+
+use model::CodedAnswers;
+
+use super::graphql;
+use super::{Findings, Mode, Rules};
+use crate::coding::{self, decoded};
+use crate::job::Expectation;
+use crate::mismatch::Mismatch;
+use crate::parser::Head;
+
+/// Under load no body is decoded to more than this, or than the known body.
+const CONTENT_MAX: usize = 16 * 1024 * 1024;
+
+/// No longer encoded body is kept while it arrives.
+const ENCODED_MAX: usize = 16 * 1024 * 1024;
+
+const HEADER: &str = "content-encoding";
+
+/// An encoded body that is known to be right.
+#[derive(Clone, Debug)]
+pub(super) struct CodedReference {
+    coding: String,
+    bytes: Arc<[u8]>,
+    content: Arc<[u8]>,
+    /// The end of every right gzip body, where this one ends so: a server that writes several members
+    /// does not.
+    trailer: Option<[u8; 8]>,
+}
+
+/// The coding of the answer that is arriving.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Coding {
+    #[default]
+    Plain,
+    /// That of the reference.
+    Known,
+    Other(String),
+}
+
+/// By what an encoded body was found right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JudgedBy {
+    SameBytes,
+    Checksum,
+    Decoding,
+    /// Nothing yet: a sample of such answers is decoded after the load.
+    Sample,
+}
+
+impl JudgedBy {
+    #[inline]
+    pub(crate) fn count(self, answers: &mut CodedAnswers) {
+        *match self {
+            JudgedBy::SameBytes => &mut answers.same_bytes,
+            JudgedBy::Checksum => &mut answers.checksum,
+            JudgedBy::Decoding => &mut answers.decoded,
+            JudgedBy::Sample => &mut answers.differing,
+        } += 1;
+    }
+}
+
+impl CodedReference {
+    fn new(coding: &str, bytes: Arc<[u8]>, content: Arc<[u8]>) -> CodedReference {
+        let trailer = coding::gzip_trailer(&content);
+        let is_known = coding == "gzip" && bytes.ends_with(&trailer);
+        CodedReference {
+            coding: coding.to_owned(),
+            bytes,
+            content,
+            trailer: is_known.then_some(trailer),
+        }
+    }
+
+    /// That of an expectation, unless it cannot be decoded: then the first answer says why.
+    pub(super) fn of(expect: &Expectation) -> Option<CodedReference> {
+        let encoded = expect.encoded.as_ref()?;
+        let content = decoded(&encoded.coding, &encoded.bytes, usize::MAX).ok()?;
+        let bytes = Arc::clone(&encoded.bytes);
+        Some(CodedReference::new(
+            &encoded.coding,
+            bytes,
+            Arc::from(content),
+        ))
+    }
+}
+
+impl Rules {
+    /// The coding of an answer. Most have one header line that is that of the reference.
+    #[inline]
+    pub(super) fn coding(&self, head: &Head<'_>) -> Coding {
+        let mut values = head
+            .headers()
+            .filter(|(name, _)| name.eq_ignore_ascii_case(HEADER))
+            .map(|(_, value)| value);
+        let Some(first) = values.next() else {
+            return Coding::Plain;
+        };
+        let rest: Vec<&[u8]> = values.collect();
+        let known = self.coded.as_ref().map(|known| known.coding.as_bytes());
+        if rest.is_empty() && known.is_some_and(|known| known.eq_ignore_ascii_case(first)) {
+            return Coding::Known;
+        }
+        match coding::joined([first].into_iter().chain(rest)) {
+            None => Coding::Plain,
+            Some(other) if known == Some(other.as_bytes()) => Coding::Known,
+            Some(other) => Coding::Other(other),
+        }
+    }
+
+    /// Judges the content of a body as the hot path judges a plain one.
+    fn judge_content(&self, content: &[u8]) -> Result<(), Mismatch> {
+        let Some(reference) = &self.reference else {
+            return match self.graphql {
+                true => graphql::scan(content).map_err(Mismatch::Graphql),
+                false => Ok(()),
+            };
+        };
+        if **reference == *content {
+            return self
+                .reference_fault
+                .map_or(Ok(()), |fault| Err(Mismatch::Graphql(fault)));
+        }
+        if self.graphql {
+            graphql::scan(content).map_err(Mismatch::Graphql)?;
+        }
+        if let Some(pattern) = &self.pattern {
+            return match pattern.differs_from(content) {
+                None => Ok(()),
+                Some(it) => Err(Mismatch::Member {
+                    pointer: it.pointer,
+                    expected: it.expected,
+                    found: it.found,
+                }),
+            };
+        }
+        if !self.must_equal {
+            return Ok(());
+        }
+        let equal = reference.iter().zip(content);
+        Err(Mismatch::Body {
+            at: equal.take_while(|(one, other)| one == other).count(),
+            expected_bytes: reference.len(),
+            found_bytes: content.len() as u64,
+        })
+    }
+
+    /// Decodes and judges a body.
+    fn judge_encoded(&self, coding: &str, body: &[u8]) -> Result<Vec<u8>, Mismatch> {
+        let known = self.reference.as_ref().map_or(0, |known| known.len());
+        let content = decoded(coding, body, CONTENT_MAX.max(known)).map_err(Mismatch::Coding)?;
+        match self.judge_content(&content) {
+            Ok(()) => Ok(content),
+            Err(mismatch) => Err(Mismatch::Decoded {
+                coding: coding.to_owned(),
+                mismatch: Box::new(mismatch),
+            }),
+        }
+    }
+
+    /// Judges an encoded body of the sample, in the coding of the reference.
+    pub(crate) fn judge_sampled(&self, body: &[u8]) -> Result<(), Mismatch> {
+        let Some(known) = &self.coded else {
+            unreachable!("only an answer in the coding of the reference is sampled");
+        };
+        self.judge_encoded(&known.coding, body).map(|_| ())
+    }
+
+    /// Whether every right answer has the same content, and nothing but that is asked of it.
+    fn knows_the_content(&self) -> bool {
+        self.must_equal && self.pattern.is_none() && self.captures.is_empty()
+    }
+}
+
+impl Findings {
+    /// The next bytes of an encoded body.
+    #[inline]
+    pub(super) fn coded_body(&mut self, rules: &Rules, part: &[u8]) {
+        if self.mode == Mode::CompareCoded
+            && let Some(known) = &rules.coded
+        {
+            let end = self.equal_bytes + part.len();
+            if known.bytes.get(self.equal_bytes..end) == Some(part) {
+                self.equal_bytes = end;
+                return;
+            }
+            self.learned.clear();
+            self.learned
+                .extend_from_slice(&known.bytes[..self.equal_bytes]);
+            self.mode = Mode::CollectCoded;
+        }
+        if self.learned.len() + part.len() > ENCODED_MAX {
+            // Not `clear`, which would keep the memory.
+            self.learned = Vec::new();
+            self.mode = Mode::TooLongCoded;
+        } else {
+            self.learned.extend_from_slice(part);
+        }
+    }
+
+    /// The verdict on an encoded body.
+    pub(super) fn judge_coded(&mut self, rules: &mut Rules) -> Option<Mismatch> {
+        if self.mode == Mode::TooLongCoded {
+            return Some(Mismatch::EncodedTooLarge { most: ENCODED_MAX });
+        }
+        if self.mode == Mode::CompareCoded
+            && let Some(known) = &rules.coded
+        {
+            if self.equal_bytes == known.bytes.len() {
+                self.judged_by = Some(JudgedBy::SameBytes);
+                if !rules.captures.is_empty() {
+                    known.content.as_ref().clone_into(&mut self.whole);
+                }
+                return None;
+            }
+            // It ended early.
+            self.learned.clear();
+            self.learned
+                .extend_from_slice(&known.bytes[..self.equal_bytes]);
+        }
+        if self.coding == Coding::Known
+            && rules.knows_the_content()
+            && let Some(known) = &rules.coded
+        {
+            return match known.trailer {
+                Some(trailer) if !self.learned.ends_with(&trailer) => {
+                    // Another body, or one of several members.
+                    self.judged_by = Some(JudgedBy::Decoding);
+                    rules.judge_sampled(&self.learned).err()
+                }
+                Some(_) => {
+                    self.judged_by = Some(JudgedBy::Checksum);
+                    None
+                }
+                None => {
+                    self.judged_by = Some(JudgedBy::Sample);
+                    None
+                }
+            };
+        }
+        let coding = match (&self.coding, &rules.coded) {
+            (Coding::Other(coding), _) => coding.clone(),
+            (_, Some(known)) => known.coding.clone(),
+            (_, None) => unreachable!("a known coding is that of the reference"),
+        };
+        let content = match rules.judge_encoded(&coding, &self.learned) {
+            Ok(content) => content,
+            Err(mismatch) => return Some(mismatch),
+        };
+        self.judged_by = Some(JudgedBy::Decoding);
+        // Set once: over HTTP/2, other answers may be on their way that are compared with it.
+        if rules.coded.is_none() {
+            let bytes = Arc::from(self.learned.as_slice());
+            rules.coded = Some(CodedReference::new(
+                &coding,
+                bytes,
+                Arc::from(content.as_slice()),
+            ));
+        }
+        if !rules.captures.is_empty() {
+            self.whole = content;
+        }
+        None
+    }
+
+    /// The encoded body of an answer that was found right without being decoded; the next one is collected
+    /// anew.
+    pub(crate) fn encoded(&self) -> Option<&[u8]> {
+        let is_undecoded = matches!(self.judged_by, Some(JudgedBy::Sample | JudgedBy::Checksum));
+        is_undecoded.then_some(self.learned.as_slice())
+    }
+}

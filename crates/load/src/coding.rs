@@ -1,0 +1,330 @@
+//! Undoes the content codings of a body (RFC 9110, section 8.4), within a bound on its size.
+//!
+//! The one idea: an encoded body is input like any other. It may be damaged, it may be cut, and a few
+//! bytes of it may stand for gigabytes. So it is decoded piece by piece, and never further than the
+//! caller allows.
+
+use std::io::{self, Read, Write};
+
+use brotli::enc::StandardAlloc;
+use brotli::{BrotliDecompressStream, BrotliResult, BrotliState};
+use flate2::bufread::MultiGzDecoder;
+use flate2::{Crc, Decompress, FlushDecompress, Status};
+
+#[cfg(test)]
+mod tests;
+
+/// More codings than this on one body are an attack, or a mistake.
+const CODINGS_MAX: usize = 4;
+
+/// Bytes that are decoded at once.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// The largest window of zstd in HTTP (RFC 9659): 8 MiB, as a power of two.
+const ZSTD_WINDOW_LOG: u32 = 23;
+
+/// A content coding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Coding {
+    Gzip,
+    Deflate,
+    Brotli,
+    Zstd,
+}
+
+/// The reason why the content of a body is unknown.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CodingError {
+    /// A coding that nobody here reads.
+    #[error(
+        "the body has the content coding `{0}`, which cannot be decoded; known are gzip, deflate, br and zstd"
+    )]
+    Unknown(String),
+    /// Too many codings on one body.
+    #[error("the body has {0} content codings, one upon the other; at most 4 are decoded")]
+    Many(usize),
+    /// The body ends within its coding.
+    #[error(
+        "the body is truncated: its {bytes} bytes of `Content-Encoding: {coding}` end before the content does"
+    )]
+    Truncated {
+        /// The value of the header.
+        coding: String,
+        /// Length of the body as it came.
+        bytes: usize,
+    },
+    /// The body is not what its coding says.
+    #[error("the body is damaged: its {bytes} bytes are not `Content-Encoding: {coding}` ({why})")]
+    Damaged {
+        /// The value of the header.
+        coding: String,
+        /// Length of the body as it came.
+        bytes: usize,
+        /// The words of the decoder.
+        why: String,
+    },
+    /// The content is larger than allowed.
+    #[error(
+        "the body is too large: its {bytes} bytes of `Content-Encoding: {coding}` stand for more than {most} bytes"
+    )]
+    TooLarge {
+        /// The value of the header.
+        coding: String,
+        /// Length of the body as it came.
+        bytes: usize,
+        /// The most that is decoded.
+        most: usize,
+    },
+}
+
+/// The value of `Content-Encoding`, where it says more than nothing: lines joined, lower case, without
+/// `identity`.
+pub(crate) fn joined<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<String> {
+    let mut codings = String::new();
+    for value in values {
+        for coding in String::from_utf8_lossy(value).split(',') {
+            let coding = coding.trim().to_ascii_lowercase();
+            if coding.is_empty() || coding == "identity" {
+                continue;
+            }
+            if !codings.is_empty() {
+                codings.push_str(", ");
+            }
+            codings.push_str(&coding);
+        }
+    }
+    (!codings.is_empty()).then_some(codings)
+}
+
+/// The content of a body whose `Content-Encoding` is `coding`, of at most `most` bytes.
+///
+/// # Errors
+/// When a coding is unknown, the body is damaged or cut, or its content is larger.
+pub fn decoded(coding: &str, body: &[u8], most: usize) -> Result<Vec<u8>, CodingError> {
+    let codings = read(coding)?;
+    // The answer to a HEAD, or a 304: the header tells of a body that is not there.
+    if body.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut content = body.to_vec();
+    // They are listed in the order in which they were put on.
+    for one in codings.into_iter().rev() {
+        content = one.undo(&content, most).map_err(|fault| match fault {
+            Fault::Truncated => CodingError::Truncated {
+                coding: coding.to_owned(),
+                bytes: body.len(),
+            },
+            Fault::Damaged(why) => CodingError::Damaged {
+                coding: coding.to_owned(),
+                bytes: body.len(),
+                why,
+            },
+            Fault::TooLarge => CodingError::TooLarge {
+                coding: coding.to_owned(),
+                bytes: body.len(),
+                most,
+            },
+        })?;
+    }
+    Ok(content)
+}
+
+fn read(codings: &str) -> Result<Vec<Coding>, CodingError> {
+    let names = codings
+        .split(',')
+        .map(|name| name.trim().to_ascii_lowercase())
+        .filter(|name| !name.is_empty() && name != "identity");
+    let read: Vec<Coding> = names
+        .map(|name| match name.as_str() {
+            // RFC 9110, section 8.4.1.3: the old name is the same coding.
+            "gzip" | "x-gzip" => Ok(Coding::Gzip),
+            "deflate" => Ok(Coding::Deflate),
+            "br" => Ok(Coding::Brotli),
+            "zstd" => Ok(Coding::Zstd),
+            _ => Err(CodingError::Unknown(name.escape_default().to_string())),
+        })
+        .collect::<Result<_, _>>()?;
+    match read.len() {
+        0..=CODINGS_MAX => Ok(read),
+        many => Err(CodingError::Many(many)),
+    }
+}
+
+/// What may be wrong with one coding.
+enum Fault {
+    Truncated,
+    Damaged(String),
+    TooLarge,
+}
+
+impl Fault {
+    fn of(error: &io::Error) -> Fault {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Fault::Truncated,
+            _ => Fault::Damaged(error.to_string()),
+        }
+    }
+}
+
+impl Coding {
+    fn undo(self, body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
+        match self {
+            // All members: a body may be several, one behind the other (RFC 1952, section 2.2).
+            Coding::Gzip => drain(MultiGzDecoder::new(body), most),
+            Coding::Deflate => inflate(body, most),
+            Coding::Brotli => unbrotli(body, most),
+            Coding::Zstd => {
+                let mut decoder =
+                    zstd::stream::read::Decoder::with_buffer(body).map_err(|it| Fault::of(&it))?;
+                decoder
+                    .window_log_max(ZSTD_WINDOW_LOG)
+                    .map_err(|it| Fault::of(&it))?;
+                drain(decoder, most)
+            }
+        }
+    }
+}
+
+/// Reads to the end, or to the first byte that is too much.
+fn drain(mut decoder: impl Read, most: usize) -> Result<Vec<u8>, Fault> {
+    let mut content = Vec::new();
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match decoder.read(&mut piece) {
+            Ok(0) => return Ok(content),
+            Ok(bytes) if content.len() + bytes > most => return Err(Fault::TooLarge),
+            Ok(bytes) => content.extend_from_slice(&piece[..bytes]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Fault::of(&error)),
+        }
+    }
+}
+
+/// `deflate` is zlib by the standard, and raw deflate by some servers; clients read both.
+fn inflate(body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
+    let is_zlib = match body {
+        [first, second, ..] => {
+            first & 0x0f == 8 && (u16::from(*first) << 8 | u16::from(*second)) % 31 == 0
+        }
+        _ => false,
+    };
+    let found = inflate_as(is_zlib, body, most);
+    match found {
+        // Raw deflate may begin like a zlib header by chance.
+        Err(Fault::Damaged(_)) if is_zlib => inflate_as(false, body, most).or(found),
+        found => found,
+    }
+}
+
+/// Not by a reader of flate2, which takes a cut stream for a whole one.
+fn inflate_as(is_zlib: bool, body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
+    let mut state = Decompress::new(is_zlib);
+    let mut content = Vec::new();
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        let (used, made) = (state.total_in(), state.total_out());
+        let rest = usize::try_from(used).map_or(&[][..], |used| &body[used..]);
+        let status = state
+            .decompress(rest, &mut piece, FlushDecompress::None)
+            .map_err(|error| Fault::Damaged(error.to_string()))?;
+        let bytes = usize::try_from(state.total_out() - made).unwrap_or(usize::MAX);
+        if content.len().saturating_add(bytes) > most {
+            return Err(Fault::TooLarge);
+        }
+        content.extend_from_slice(&piece[..bytes]);
+        match status {
+            Status::StreamEnd => {
+                let left = body.len() as u64 - state.total_in();
+                return whole(content, left);
+            }
+            _ if bytes == 0 && state.total_in() == used => return Err(Fault::Truncated),
+            _ => {}
+        }
+    }
+}
+
+/// Not by a reader of brotli, which does not tell a cut stream from a damaged one.
+fn unbrotli(body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
+    let alloc = StandardAlloc::default;
+    let mut state = BrotliState::new(alloc(), alloc(), alloc());
+    let mut content = Vec::new();
+    let mut piece = vec![0; PIECE_BYTES];
+    let (mut left, mut at, mut total) = (body.len(), 0, 0);
+    loop {
+        let (mut room, mut made) = (piece.len(), 0);
+        let result = BrotliDecompressStream(
+            &mut left, &mut at, body, &mut room, &mut made, &mut piece, &mut total, &mut state,
+        );
+        if content.len() + made > most {
+            return Err(Fault::TooLarge);
+        }
+        content.extend_from_slice(&piece[..made]);
+        match result {
+            BrotliResult::ResultSuccess => return whole(content, left as u64),
+            BrotliResult::NeedsMoreOutput => {}
+            BrotliResult::NeedsMoreInput => return Err(Fault::Truncated),
+            BrotliResult::ResultFailure => {
+                return Err(Fault::Damaged("no Brotli stream".to_owned()));
+            }
+        }
+    }
+}
+
+/// A body to which nothing may follow.
+fn whole(content: Vec<u8>, left: u64) -> Result<Vec<u8>, Fault> {
+    match left {
+        0 => Ok(content),
+        left => Err(Fault::Damaged(format!(
+            "{left} bytes follow the end of the content"
+        ))),
+    }
+}
+
+/// The last bytes of a gzip body whose content is this: its checksum and its length (RFC 1952, section
+/// 2.3.1).
+pub(crate) fn gzip_trailer(content: &[u8]) -> [u8; 8] {
+    let mut sum = Crc::new();
+    sum.update(content);
+    let mut trailer = [0; 8];
+    trailer[..4].copy_from_slice(&sum.sum().to_le_bytes());
+    trailer[4..].copy_from_slice(&sum.amount().to_le_bytes());
+    trailer
+}
+
+/// A body in these codings, for servers of tests.
+///
+/// # Errors
+/// When the coding is none of those that are known here.
+pub fn encoded(coding: &str, content: &[u8]) -> Result<Vec<u8>, CodingError> {
+    let mut body = content.to_vec();
+    for one in read(coding)? {
+        body = one.put_on(&body);
+    }
+    Ok(body)
+}
+
+impl Coding {
+    fn put_on(self, content: &[u8]) -> Vec<u8> {
+        let level = flate2::Compression::default();
+        let made = match self {
+            Coding::Gzip => {
+                let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
+                encoder.write_all(content).and_then(|()| encoder.finish())
+            }
+            Coding::Deflate => {
+                let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), level);
+                encoder.write_all(content).and_then(|()| encoder.finish())
+            }
+            Coding::Brotli => {
+                let mut body = Vec::new();
+                let mut encoder = brotli::CompressorWriter::new(&mut body, 4096, 4, 22);
+                let written = encoder.write_all(content);
+                // Its end is written when it is dropped.
+                drop(encoder);
+                written.map(|()| body)
+            }
+            Coding::Zstd => zstd::stream::encode_all(content, 3),
+        };
+        made.expect("memory takes all that is written to it")
+    }
+}

@@ -1,0 +1,142 @@
+//! Tables and sentences about the bodies of responses, and about their statuses.
+
+use crate::describe;
+use crate::digits;
+use crate::float::float;
+use crate::summary::{Summary, VariantSummary};
+
+/// The title of the table of bodies.
+pub(crate) const TITLE: &str = "Bodies of responses";
+/// The columns of that table.
+pub(crate) const HEADINGS: [&str; 5] = [
+    "variant",
+    "encoding",
+    "bytes/response",
+    "decoded",
+    "checked under load",
+];
+/// The title of the table of statuses.
+pub(crate) const STATUS_TITLE: &str = "Latency by status (all responses)";
+/// The columns of that table.
+pub(crate) const STATUS_HEADINGS: [&str; 7] = [
+    "variant",
+    "status",
+    "responses",
+    "mean",
+    "50 %",
+    "99 %",
+    "max",
+];
+
+/// A row for each variant whose bodies were counted.
+pub(crate) fn rows(summary: &Summary) -> Vec<[String; 5]> {
+    let counted = counted(summary);
+    counted
+        .map(|row| {
+            let bodies = &row.bodies;
+            [
+                row.name.clone(),
+                bodies.encoding(),
+                bodies.bytes(),
+                bodies.decoded(),
+                bodies.checks(),
+            ]
+        })
+        .collect()
+}
+
+/// A row for each status of each variant, where several are right.
+pub(crate) fn status_rows(summary: &Summary) -> Vec<[String; 7]> {
+    let of_variant = |row: &VariantSummary| {
+        let own = row.by_status.iter().map(|(status, seen)| {
+            let latency = |us: f64| digits::duration_ns(us * 1e3);
+            [
+                row.name.clone(),
+                status.to_string(),
+                digits::count(seen.responses),
+                latency(seen.latency_us_mean),
+                latency(seen.latency_us_p50),
+                latency(seen.latency_us_p99),
+                latency(seen.latency_us_max),
+            ]
+        });
+        own.collect::<Vec<_>>()
+    };
+    summary.variants.iter().flat_map(of_variant).collect()
+}
+
+fn counted(summary: &Summary) -> impl Iterator<Item = &VariantSummary> {
+    let rows = summary.variants.iter();
+    rows.filter(|row| row.bodies.bytes_mean.is_some())
+}
+
+/// The encoding and the bytes of each variant, in a sentence; none without any.
+pub(crate) fn sentence(summary: &Summary) -> Option<String> {
+    let each: Vec<String> = counted(summary)
+        .map(|row| {
+            let bodies = &row.bodies;
+            let encoded = match bodies.encodings.is_empty() {
+                true => String::new(),
+                false => format!(" in {} ({} decoded)", bodies.encoding(), bodies.decoded()),
+            };
+            format!("`{}` {} bytes{encoded}", row.name, bodies.bytes())
+        })
+        .collect();
+    if each.is_empty() {
+        return None;
+    }
+    let compared = summary
+        .variants
+        .iter()
+        .filter_map(|row| row.bodies.is_equal_decoded);
+    let equal = match compared.reduce(|all, one| all && one) {
+        None => "",
+        Some(true) => "; decoded they are equal",
+        Some(false) => "; decoded they differ",
+    };
+    Some(format!("Bodies: {}{equal}.", each.join(", ")))
+}
+
+/// The sentence where it says more than that all bodies are alike: some are encoded, or have another length.
+pub(crate) fn sentence_if_telling(summary: &Summary) -> Option<String> {
+    let first = counted(summary).next()?.bodies.bytes_mean?;
+    let is_other = |row: &VariantSummary| {
+        let bytes = row.bodies.bytes_mean.unwrap_or(first);
+        !row.bodies.encodings.is_empty() || (bytes - first).abs() > first * 0.01
+    };
+    let is_telling = counted(summary).any(is_other);
+    is_telling.then(|| sentence(summary)).flatten()
+}
+
+/// What a reader must know of bodies, of all variants.
+pub(crate) fn notes(summary: &Summary) -> Vec<String> {
+    let rows = summary.variants.iter();
+    rows.flat_map(|row| row.bodies.notes.iter().cloned())
+        .collect()
+}
+
+/// The statuses of one variant, in words: `200: 90 % (50 % 1.2 ms), 429: 10 % (50 % 300 us)`.
+pub(crate) fn statuses(row: &VariantSummary) -> Option<String> {
+    let all: u64 = row.by_status.values().map(|seen| seen.responses).sum();
+    let each: Vec<String> = row
+        .by_status
+        .iter()
+        .map(|(status, seen)| {
+            format!(
+                "{status}: {}, {} (50 % {}, 99 % {})",
+                describe::plural(seen.responses, "response"),
+                digits::percent(float(seen.responses) / float(all.max(1))),
+                digits::duration_ns(seen.latency_us_p50 * 1e3),
+                digits::duration_ns(seen.latency_us_p99 * 1e3),
+            )
+        })
+        .collect();
+    (!each.is_empty()).then(|| each.join("; "))
+}
+
+/// The statuses of all variants where several are right, a sentence for each.
+pub(crate) fn status_sentences(summary: &Summary) -> Vec<String> {
+    let rows = summary.variants.iter();
+    rows.filter_map(|row| Some(format!("`{}` {}", row.name, statuses(row)?)))
+        .collect()
+}

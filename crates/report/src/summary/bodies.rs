@@ -1,0 +1,203 @@
+//! What bodies of responses were: their encoding, their length, and how they were checked.
+
+use std::collections::BTreeMap;
+
+use model::CodedAnswers;
+use serde::Serialize;
+
+use crate::digits;
+use crate::float::float;
+use crate::recording::{Proof, RoundRecord, VariantRecord};
+
+/// The bodies of a variant's responses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct BodiesSummary {
+    /// The content codings that its proof saw, each once; empty for plain bodies, and without a proof.
+    pub encodings: Vec<String>,
+    /// Mean length of a body as it came, in bytes; absent where bodies were not counted.
+    pub bytes_mean: Option<f64>,
+    /// Mean length of the encoded bodies of the proof when decoded, in bytes; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decoded_bytes: Option<f64>,
+    /// Whether encoded bodies of the proof had the content that the baseline's had; absent where neither
+    /// was encoded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_equal_decoded: Option<bool>,
+    /// How responses with a content coding were checked under load; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checked: Option<CodedAnswers>,
+    /// What a reader must know of them, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// Latency of responses with one status.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct StatusSummary {
+    /// How many there were, over all measurements.
+    pub responses: u64,
+    /// Mean latency in microseconds.
+    pub latency_us_mean: f64,
+    /// Median latency in microseconds.
+    pub latency_us_p50: f64,
+    /// The latency that 99 % do not exceed, in microseconds.
+    pub latency_us_p99: f64,
+    /// The longest latency in microseconds.
+    pub latency_us_max: f64,
+}
+
+pub(super) fn of(
+    variant: &VariantRecord,
+    baseline: Option<&VariantRecord>,
+    rounds: &[&RoundRecord],
+) -> BodiesSummary {
+    let mut checked = CodedAnswers::default();
+    let (mut bytes, mut responses) = (Some(0), 0);
+    for round in rounds {
+        bytes = bytes.zip(round.bytes_in_bodies).map(|(sum, own)| sum + own);
+        responses += round.outcomes.completed();
+        if let Some(own) = &round.coded {
+            checked.add(own);
+        }
+    }
+    let bytes = bytes.filter(|_| responses > 0);
+    let answers = variant.proof.iter().flat_map(|proof| &proof.answers);
+    let mut encodings: Vec<String> = Vec::new();
+    let mut decoded = Vec::new();
+    for encoding in answers.filter_map(|answer| answer.encoding.as_ref()) {
+        if !encodings.contains(&encoding.coding) {
+            encodings.push(encoding.coding.clone());
+        }
+        decoded.push(float(encoding.decoded_bytes));
+    }
+    BodiesSummary {
+        encodings,
+        bytes_mean: bytes.map(|bytes| float(bytes) / float(responses)),
+        decoded_bytes: (!decoded.is_empty())
+            .then(|| decoded.iter().sum::<f64>() / float(decoded.len() as u64)),
+        is_equal_decoded: baseline
+            .and_then(|baseline| equal_decoded(variant.proof.as_ref()?, baseline.proof.as_ref()?)),
+        checked: (checked.total() > 0).then_some(checked),
+        notes: variant
+            .proof
+            .as_ref()
+            .map_or_else(Vec::new, |proof| notes(&variant.name, proof)),
+    }
+}
+
+/// Whether answers to requests of the same names have the same content, where one of the two is encoded.
+fn equal_decoded(own: &Proof, baseline: &Proof) -> Option<bool> {
+    let pairs = own.answers.iter().filter_map(|answer| {
+        let mut theirs = baseline.answers.iter();
+        let theirs = theirs.find(|it| it.request == answer.request)?;
+        let is_encoded = answer.encoding.is_some() || theirs.encoding.is_some();
+        is_encoded.then_some(answer.body_sha256 == theirs.body_sha256)
+    });
+    pairs.reduce(|all, one| all && one)
+}
+
+/// What the proof found of the bodies of a variant that a reader must know.
+#[must_use]
+pub fn notes(variant: &str, proof: &Proof) -> Vec<String> {
+    let mut notes = Vec::new();
+    for answer in &proof.answers {
+        if let Some(coding) = &answer.coding_if_asked {
+            notes.push(format!(
+                "`{variant}` compresses when asked: add `headers: {{Accept-Encoding: {coding}}}`"
+            ));
+        }
+        if let Some(why) = &answer.not_compared {
+            notes.push(format!(
+                "`{variant}`: the body of request `{}` was not compared with the baseline's: {why}",
+                answer.request
+            ));
+        }
+        if let Some(encoding) = answer.encoding.as_ref().filter(|it| it.varies) {
+            notes.push(format!(
+                "`{variant}` encodes the same content as other bytes each time (request `{}`, {}), so equal \
+                 bytes do not show equal content",
+                answer.request, encoding.coding
+            ));
+        }
+    }
+    notes
+}
+
+/// Latency by status, where several are right.
+pub(super) fn by_status(rounds: &[&RoundRecord]) -> BTreeMap<u16, StatusSummary> {
+    let mut all: BTreeMap<u16, stats::Histogram> = BTreeMap::new();
+    for (status, latency) in rounds
+        .iter()
+        .flat_map(|round| &round.latency_by_status_ns_hdr)
+    {
+        let sum = all.entry(*status).or_insert_with(stats::Histogram::new);
+        sum.add(&latency.histogram());
+    }
+    let summary = |(status, latency): (u16, stats::Histogram)| {
+        let quantile = |share: f64| Some(float(latency.quantile_ns(share)?) / 1e3);
+        let own = StatusSummary {
+            responses: latency.len(),
+            latency_us_mean: latency.mean_ns()? / 1e3,
+            latency_us_p50: quantile(0.5)?,
+            latency_us_p99: quantile(0.99)?,
+            latency_us_max: float(latency.max_ns()?) / 1e3,
+        };
+        Some((status, own))
+    };
+    all.into_iter().filter_map(summary).collect()
+}
+
+impl BodiesSummary {
+    /// `gzip`, or `plain`.
+    pub(crate) fn encoding(&self) -> String {
+        match self.encodings.is_empty() {
+            true => "plain".to_owned(),
+            false => self.encodings.join("; "),
+        }
+    }
+
+    /// `1,234`, or a dash.
+    pub(crate) fn bytes(&self) -> String {
+        whole(self.bytes_mean)
+    }
+
+    pub(crate) fn decoded(&self) -> String {
+        whole(self.decoded_bytes)
+    }
+
+    /// How encoded bodies were checked under load, in words.
+    pub(crate) fn checks(&self) -> String {
+        let Some(seen) = &self.checked else {
+            return String::new();
+        };
+        let parts = [
+            (seen.same_bytes, "by equal bytes"),
+            (seen.checksum, "by the checksum of gzip"),
+            (seen.decoded, "decoded at once"),
+            (seen.differing, "with bytes of their own"),
+        ];
+        let mut words: Vec<String> = parts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, how)| format!("{} {how}", digits::count(count)))
+            .collect();
+        if seen.checksum + seen.differing > 0 {
+            words.push(format!(
+                "{} of these decoded after the load",
+                digits::count(seen.sampled)
+            ));
+        }
+        words.join(", ")
+    }
+}
+
+/// A mean number of bytes.
+fn whole(bytes: Option<f64>) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole bytes, never negative"
+    )]
+    let whole = |bytes: f64| digits::count(bytes.round().max(0.0) as u64);
+    bytes.map_or_else(|| crate::cell::NOTHING.to_owned(), whole)
+}
