@@ -2,7 +2,7 @@
 
 use crate::metric::Metric;
 use crate::recording::Recording;
-use crate::summary::{MetricSummary, OverheadSummary, Summary};
+use crate::summary::{MetricSummary, OverheadSummary, Summary, VariantSummary};
 use crate::terminal::one_line;
 
 const HEADER: &str = "lab,variant,verdict,metric,value,low,high,rounds,difference,difference_low,\
@@ -31,8 +31,10 @@ pub fn csv(_: &Recording, summary: &Summary) -> String {
             }
         }
         for (key, value) in further(row) {
+            // The empty fields between the value and whether it is trusted.
             let empty = ",".repeat(HEADER.matches(',').count() - 4);
-            out += &format!("{head},{key},{value}{empty}\r\n");
+            let is_trusted = row.has_number();
+            out += &format!("{head},{key},{value}{empty}{is_trusted}\r\n");
         }
     }
     // A gate is no figure; its ruling stands where the verdict of a variant does.
