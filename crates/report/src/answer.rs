@@ -104,7 +104,9 @@ fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
         Verdict::Withheld { remedy, .. } => format!(" {}.", begun(remedy)),
         _ => String::new(),
     };
-    Some(format!("No verdict{whom}: {cause}{others}.{estimates}{remedy}"))
+    Some(format!(
+        "No verdict{whom}: {cause}{others}.{estimates}{remedy}"
+    ))
 }
 
 /// `processor time +56 us`, `p99 unchanged within 0.2 ms`; none without an interval.

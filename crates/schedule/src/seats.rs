@@ -7,6 +7,9 @@
 //! cycles as there are variants, every variant has every seat once, and directly follows each other
 //! one about equally often. What a variant leaves behind (a warm cache, a busy core) so hits all
 //! alike.
+//!
+//! All seats of a cycle begin at a random phase, which is drawn anew for every cycle. Answers that take
+//! a multiple of the time between two seats would otherwise always arrive as another request leaves.
 
 use std::time::Duration;
 
@@ -16,6 +19,13 @@ use crate::random::Random;
 
 /// Purpose of the random numbers, see `Random::new`.
 const SEATS: u64 = 3;
+
+/// Purpose of the random numbers of phases.
+const PHASES: u64 = 7;
+
+/// The phase of a cycle is below this part of the time between two seats. Requests of neighboring cycles
+/// so keep three quarters of that time between them.
+const PHASE_PART: u128 = 4;
 
 /// One variant's place in a plan that several variants share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,11 +98,12 @@ impl Iterator for SeatedSlots {
             self.next = self.slots.next();
             // Drawn for slots of other shards too, so that all threads and variants draw the same.
             let seat = self.seats.next();
+            let phase = self.seats.next_phase();
             if slot.index % self.shards == self.shard {
                 let until = self.next.map_or(self.end, |next| next.due);
                 return Some(Slot {
                     index: slot.index,
-                    due: slot.due + self.seats.offset(until - slot.due, seat),
+                    due: slot.due + self.seats.offset(until - slot.due, seat, phase),
                 });
             }
         }
@@ -106,6 +117,8 @@ impl std::iter::FusedIterator for SeatedSlots {}
 struct Seats {
     seat: Seat,
     random: Random,
+    /// Draws the phases of cycles.
+    phases: Random,
     /// Its seats in the cycles of this block, the next one last.
     block: Vec<usize>,
 }
@@ -122,6 +135,7 @@ impl Seats {
         Seats {
             seat,
             random: Random::new(seat.seed, SEATS),
+            phases: Random::new(seat.seed, PHASES),
             block: Vec::with_capacity(variants),
         }
     }
@@ -150,15 +164,26 @@ impl Seats {
         assert_eq!(self.block.len(), variants, "a cycle seats every variant");
     }
 
+    /// The phase of the next cycle, as 32 bits of a whole. Equal for all variants of a plan.
+    #[inline]
+    fn next_phase(&mut self) -> u64 {
+        match self.seat.variants {
+            1 => 0,
+            _ => self.phases.next() >> 32,
+        }
+    }
+
     /// How long after the due time of its cycle a seat is due.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "less than the gap, which fits as nanoseconds of a plan do"
     )]
-    fn offset(&self, gap: Duration, seat: usize) -> Duration {
+    fn offset(&self, gap: Duration, seat: usize, phase: u64) -> Duration {
         // Multiplied before it is divided, so that rounding does not add up from seat to seat.
-        let nanoseconds = gap.as_nanos() * seat as u128 / self.seat.variants as u128;
-        Duration::from_nanos(nanoseconds as u64)
+        let variants = self.seat.variants as u128;
+        let seat_ns = gap.as_nanos() * seat as u128 / variants;
+        let phase_ns = (gap.as_nanos() / (variants * PHASE_PART) * u128::from(phase)) >> 32;
+        Duration::from_nanos((seat_ns + phase_ns) as u64)
     }
 }
 

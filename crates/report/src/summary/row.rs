@@ -69,8 +69,7 @@ impl<'a> Row<'a> {
             complete: &complete,
             figures: &figures,
         });
-        let invalid =
-            verdict::invalid(recording.kind, variant, &outcomes, &checks, &all, headline);
+        let invalid = verdict::invalid(recording.kind, variant, &outcomes, &checks, &all, headline);
         let invalid = invalid.or_else(|| {
             complete.is_empty().then(|| {
                 Verdict::invalid(

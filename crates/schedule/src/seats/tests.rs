@@ -61,8 +61,26 @@ fn the_requests_of_a_due_time_are_evenly_spread_to_the_next_one() {
             })
             .collect();
         offsets.sort_unstable();
-        assert_eq!(offsets, [0, 2_500, 5_000, 7_500], "cycle {cycle}");
+        let phase = offsets[0];
+        assert!(phase < 625, "a quarter of the time between two: {phase}");
+        let expected = [0, 2_500, 5_000, 7_500];
+        for (offset, expected) in offsets.iter().zip(expected) {
+            assert!((offset - phase).abs_diff(expected) <= 1, "cycle {cycle}");
+        }
     }
+}
+
+#[test]
+fn cycles_begin_at_phases_that_are_spread_evenly() {
+    let dues = dues(&plan(100.0, 20, Arrival::Uniform), 2, 7);
+    let first = |cycle: usize| dues[0][cycle].min(dues[1][cycle]);
+    let phase_us = |cycle: usize| (first(cycle).as_micros() % 10_000) as f64;
+    let phases: Vec<f64> = (0..2_000).map(phase_us).collect();
+    let mean = phases.iter().sum::<f64>() / 2_000.0;
+    assert!((590.0..660.0).contains(&mean), "{mean}");
+    let late = phases.iter().filter(|phase| **phase >= 937.5).count();
+    assert!((420..580).contains(&late), "a quarter of 2000: {late}");
+    assert!(phases.iter().all(|phase| *phase < 1_250.0));
 }
 
 #[test]

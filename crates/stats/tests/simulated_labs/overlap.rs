@@ -8,7 +8,7 @@
 
 use std::f64::consts::PI;
 
-use stats::cycles::{Cause, CycleSlot, Disturbance, Validity};
+use stats::cycles::{Cause, Disturbance, Validity};
 use stats::sample;
 
 use crate::{CONFIDENCE, compare};
@@ -159,14 +159,12 @@ fn latency_us(due_us: f64, wait_us: f64, thefts: &[Theft]) -> f64 {
 fn counted(requests: &[Vec<Request>; 2], thefts: &[Theft], end_us: f64) -> [Vec<f64>; 2] {
     let ns = |us: f64| (us * 1e3) as u64;
     let dues_ns: Vec<u64> = (0..=CYCLES).map(|it| ns(GAP_US * it as f64)).collect();
-    let variants: Vec<Vec<CycleSlot>> = requests
+    let medians_ns: Vec<u64> = requests
         .iter()
         .map(|own| {
-            let slots = own.iter().map(|(due_us, _)| CycleSlot {
-                due_ns: ns(*due_us),
-                end_ns: ns(due_us + WORK_US),
-            });
-            slots.collect()
+            let mut latencies_us: Vec<f64> = own.iter().map(|(_, us)| *us).collect();
+            latencies_us.sort_unstable_by(f64::total_cmp);
+            ns(latencies_us[latencies_us.len() / 2])
         })
         .collect();
     let seen = thefts.iter().filter(|(_, _, is_counted)| *is_counted);
@@ -176,9 +174,10 @@ fn counted(requests: &[Vec<Request>; 2], thefts: &[Theft], end_us: f64) -> [Vec<
             from_ns: ns((from_us / LOOK_US).floor() * LOOK_US),
             to_ns: ns((((from_us + length_us) / LOOK_US).floor() + 1.0) * LOOK_US).min(ns(end_us)),
             cause: Cause::Host,
+            variant: None,
         })
         .collect();
-    let validity = Validity::of(&variants, &dues_ns, &disturbances);
+    let validity = Validity::of(&medians_ns, &dues_ns, &disturbances);
     [0, 1].map(|server| {
         let own = requests[server].iter().enumerate();
         let counted = own.filter(|(cycle, _)| validity.counts(server, *cycle));
