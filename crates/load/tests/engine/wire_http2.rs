@@ -132,6 +132,7 @@ fn streams_above_the_last_one_of_a_goaway_are_sent_again() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the server takes its time")]
 fn a_refused_stream_is_sent_again_and_its_latency_counts_from_its_first_send() {
     const WAIT: Duration = Duration::from_millis(120);
     let refused = Arc::new(AtomicU64::new(0));
@@ -182,6 +183,7 @@ fn a_request_that_is_refused_again_and_again_fails_and_says_so() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the server takes its time")]
 fn a_request_that_is_refused_for_too_long_is_a_timeout() {
     let server = server(|mut frames| {
         while let Some(stream) = frames.request() {
