@@ -61,7 +61,7 @@ fn other_requests_go_on_beside_an_endless_answer() {
     let mut job = job(&server.target, open(20.0, Duration::from_secs(1)));
     job.requests = vec![get("/flood"), get("/")];
     job.requests[1].weight = 19;
-    job.timeout = Duration::from_secs(3);
+    job.timeout = Duration::from_millis(1500);
     let outcomes = measure(&job).outcomes;
     assert_eq!(outcomes.passed, 19, "{outcomes:?}");
     assert_eq!(outcomes.failed.timeout, 1);
