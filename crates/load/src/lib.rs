@@ -8,13 +8,14 @@
 //! `supply.rs` only.
 //!
 //! What holds for every [`Measurement`]:
-//! - every slot has exactly one outcome, and none is dropped or retried in silence;
+//! - every slot has exactly one outcome, and none is dropped or retried in silence: only a request that the
+//!   server declares unprocessed (HTTP/2) is sent again, and that is counted;
 //! - latency counts from `due`, so a slot that waited for a connection, or for a stalled target, has
 //!   the wait in its latency;
 //! - every answer is checked, by the code that [`check`] uses on a single one;
 //! - memory does not grow with the number of requests.
 //!
-//! Absent on purpose: pipelining, retries, redirects and cookies. Not here yet: io_uring.
+//! Absent on purpose: pipelining, other retries, redirects and cookies. Not here yet: io_uring.
 
 mod answer;
 mod awake;

@@ -398,6 +398,20 @@ mod tests {
     }
 
     #[test]
+    fn repeats_and_idle_ends_are_shown_where_there_were_any() {
+        let mut recording = Sample::load_alone(false);
+        assert!(!text(&recording).contains("Sent again"));
+        let round = &mut recording.rounds[0];
+        round.sent_again = 38;
+        round.outcomes.passed = 99_997;
+        round.outcomes.failed.closed_idle = 3;
+        let text = text(&recording);
+        let line = "  Sent again    38 requests that the server declared unprocessed (GOAWAY, REFUSED_STREAM)\n";
+        assert!(text.contains(line), "{text}");
+        assert!(text.contains("failed 3 (closed idle 3)"), "{text}");
+    }
+
+    #[test]
     fn wrong_answers_are_said_before_any_figure() {
         let mut recording = Sample::load_alone(false);
         let round = &mut recording.rounds[0];

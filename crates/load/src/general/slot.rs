@@ -29,6 +29,8 @@ pub(super) struct Slot {
     give_up_ns: Option<u64>,
     /// How often the target has declared the request unprocessed.
     repeats: u32,
+    /// Until then the present attempt has time.
+    attempt_until_ns: u64,
     /// A request that is sent again has until then, whatever connection it needs.
     repeat_until_ns: u64,
     /// The request left at least once.
@@ -55,6 +57,7 @@ pub(super) async fn work(state: Rc<EngineState>, place: Place, first: Taken) {
         state: SlotState::default(),
         give_up_ns: None,
         repeats: 0,
+        attempt_until_ns: u64::MAX,
         repeat_until_ns: u64::MAX,
         is_sent: false,
         progress: ResponseProgress::default(),
@@ -133,10 +136,8 @@ impl EngineState {
             // A slot that needed a connection has its time from the connect on, any other from
             // here.
             let left = self.left(slot, endpoint.timeout);
-            let give_up_ns = self
-                .clock
-                .now_ns()
-                .saturating_add(crate::clock::to_ns(left));
+            let left_ns = crate::clock::to_ns(left);
+            slot.attempt_until_ns = self.clock.now_ns().saturating_add(left_ns);
             let tried = tokio::time::timeout(left, self.attempt(place, channel, slot)).await;
             let retire = || {
                 if let Some(session) = &session {
@@ -163,8 +164,7 @@ impl EngineState {
                     if is_leaving {
                         retire();
                     }
-                    self.repeat(place, slot, give_up_ns, is_leaving, &reason)
-                        .await?;
+                    self.repeat(place, slot, is_leaving, &reason).await?;
                 }
                 // Nothing of the request has left: this is no failure of it, but it needs another
                 // connection. A new one that is stale at once is the target's refusal to answer.
@@ -175,7 +175,7 @@ impl EngineState {
                         return Err((FailureKind::Reset, reason));
                     }
                     if slot.give_up_ns.is_some() {
-                        self.repeat(place, slot, give_up_ns, false, &reason).await?;
+                        self.repeat(place, slot, false, &reason).await?;
                     }
                 }
                 Ok(Err(ExchangeError::Failed(kind, reason))) => return Err((kind, reason)),
@@ -201,13 +201,12 @@ impl EngineState {
         &self,
         place: Place,
         slot: &mut Slot,
-        give_up_ns: u64,
         is_leaving: bool,
         reason: &str,
     ) -> Result<(), (FailureKind, String)> {
         // Latency counts from the first send, and so does the time allowed.
         slot.state.due_ns.get_or_insert(slot.state.sent_ns);
-        slot.repeat_until_ns = slot.repeat_until_ns.min(give_up_ns);
+        slot.repeat_until_ns = slot.repeat_until_ns.min(slot.attempt_until_ns);
         if slot.repeats == REPEATS_MAX {
             let kind = match is_leaving {
                 true => FailureKind::Closed,

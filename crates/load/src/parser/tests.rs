@@ -404,8 +404,8 @@ fn what_a_server_says_of_idle_connections_is_kept() {
     };
     assert_eq!(understood(""), (true, u64::MAX));
     assert_eq!(understood("Keep-Alive: max=3\r\n"), (true, u64::MAX));
-    assert_eq!(understood("Keep-Alive: timeout=5, max=0\r\n").0, false);
-    assert_eq!(understood("Keep-Alive: timeout=0\r\n").0, false);
+    assert!(!understood("Keep-Alive: timeout=5, max=0\r\n").0);
+    assert!(!understood("Keep-Alive: timeout=0\r\n").0);
     assert_eq!(
         understood("Keep-Alive: Timeout = 5\r\n"),
         (true, 4_000_000_007)

@@ -8,7 +8,7 @@ use load::{Address, Failed, Failure, Protocol, Target, Trust, Version, exchange}
 
 use crate::modern::{Act, Identity, Modern, Speech};
 use crate::server::{Client, PATIENCE, Server};
-use crate::{closed, get, job, measure};
+use crate::{closed, get, job, measure, open};
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -132,6 +132,7 @@ fn streams_above_the_last_one_of_a_goaway_are_sent_again() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the server takes its time")]
 fn a_refused_stream_is_sent_again_and_its_latency_counts_from_its_first_send() {
     const WAIT: Duration = Duration::from_millis(120);
     let refused = Arc::new(AtomicU64::new(0));
@@ -182,6 +183,7 @@ fn a_request_that_is_refused_again_and_again_fails_and_says_so() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the server takes its time")]
 fn a_request_that_is_refused_for_too_long_is_a_timeout() {
     let server = server(|mut frames| {
         while let Some(stream) = frames.request() {
@@ -193,6 +195,33 @@ fn a_request_that_is_refused_for_too_long_is_a_timeout() {
     job.timeout = Duration::from_millis(200);
     let measurement = measure(&job);
     assert_eq!(measurement.outcomes.failed.timeout, 1, "{measurement:?}");
+}
+
+#[test]
+fn an_endless_answer_ends_with_its_timeout_and_holds_up_no_other_connection() {
+    let number = AtomicU64::new(0);
+    let server = server(move |mut frames| {
+        let is_endless = number.fetch_add(1, Ordering::SeqCst) == 0;
+        while let Some(stream) = frames.request() {
+            if is_endless {
+                frames.send(HEADERS, END_HEADERS, stream, &[STATUS_200]);
+                // Data frames of 16 KiB each.
+                let head = [&[0, 0x40, 0, DATA, 0][..], &stream.to_be_bytes()].concat();
+                frames.0.flood(&[&head, &[b'a'; 0x4000][..]].concat());
+                return;
+            }
+            frames.answer(stream);
+        }
+    });
+    let mut job = job(
+        &over_http2(&server, 1),
+        open(20.0, Duration::from_millis(500)),
+    );
+    job.timeout = Duration::from_secs(1);
+    job.bound.body_bytes = u64::MAX;
+    let outcomes = measure(&job).outcomes;
+    assert_eq!(outcomes.passed, 9, "{outcomes:?}");
+    assert_eq!(outcomes.failed.timeout, 1, "{outcomes:?}");
 }
 
 /// The reason of a request that this server spoils.

@@ -1,0 +1,47 @@
+//! Header lines that the usual parser refuses.
+
+/// The head with spaces for the line ends within values (obs-fold; RFC 9112, section 5.2), of the same
+/// length; `None` if there are none.
+pub(super) fn unfolded(head: &[u8]) -> Option<Vec<u8>> {
+    let mut unfolded = head.to_vec();
+    let (mut line, mut is_status, mut is_folded) = (0, true, false);
+    for at in 0..head.len() {
+        if head[at] != b'\n' {
+            continue;
+        }
+        let is_empty = matches!(&head[line..at], b"" | b"\r");
+        // Empty lines may come before the status line; after it, one ends the head.
+        if is_empty && !is_status {
+            break;
+        }
+        // A value can go on only behind a header line.
+        if !is_status && matches!(head.get(at + 1), Some(b' ' | b'\t')) {
+            unfolded[at] = b' ';
+            if head[at - 1] == b'\r' {
+                unfolded[at - 1] = b' ';
+            }
+            is_folded = true;
+        }
+        is_status &= is_empty;
+        line = at + 1;
+    }
+    is_folded.then_some(unfolded)
+}
+
+/// What is wrong with the first header name that is none.
+pub(super) fn name_fault(head: &[u8]) -> &'static str {
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let is_empty = |line: &&[u8]| matches!(*line, b"" | b"\r");
+    let lines = head.split(|byte| *byte == b'\n').skip_while(is_empty);
+    for line in lines.skip(1) {
+        let name = line.iter().take_while(|byte| is_token(byte)).count();
+        match line.get(name) {
+            Some(b':') if name > 0 => {}
+            Some(b' ' | b'\t') if name > 0 => {
+                return "a header name with a space before the colon";
+            }
+            _ => break,
+        }
+    }
+    "a malformed header name"
+}
