@@ -9,7 +9,8 @@ use crate::metric::Metric;
 use crate::recording::Kind;
 use crate::sent;
 use crate::summary::{
-    CheckState, ClaimName, PAUSED_SHARE_MAX, STARVED_SHARE_MAX, Summary, VariantSummary,
+    Check, CheckName, CheckState, ClaimName, PAUSED_SHARE_MAX, STARVED_SHARE_MAX, Summary,
+    VariantSummary,
 };
 
 /// `8 rounds, every variant once a round in shuffled order, seed 7`.
@@ -218,20 +219,41 @@ pub(crate) fn windows(summary: &Summary) -> Option<String> {
     Some(format!("over {} windows", digits::length_us(width)))
 }
 
-/// Every check that is not in order: `variant: state, name: text`.
+/// Every check that is not in order: `variant: state, name: text`. Requests without an answer come
+/// first, of all variants.
 pub(crate) fn troubles(summary: &Summary) -> Vec<String> {
-    let of_row = |row: &VariantSummary| -> Vec<String> {
-        let bad = row
-            .checks
-            .iter()
-            .filter(|check| check.state != CheckState::Ok);
-        bad.map(|check| {
+    let (unanswered, others): (Vec<_>, Vec<_>) =
+        not_in_order(summary).partition(|(_, check)| is_unanswered(check));
+    unanswered
+        .into_iter()
+        .chain(others)
+        .map(|(row, check)| {
             format!(
                 "{}: {} ({}): {}",
                 row.name, check.name, check.state, check.text
             )
         })
         .collect()
+}
+
+/// How many of [`troubles`] are about requests without an answer, which no rendering leaves out.
+pub(crate) fn troubles_unanswered(summary: &Summary) -> usize {
+    let unanswered = not_in_order(summary).filter(|(_, check)| is_unanswered(check));
+    unanswered.count()
+}
+
+fn not_in_order(summary: &Summary) -> impl Iterator<Item = (&VariantSummary, &Check)> {
+    let of_row = |row| -> Vec<(&VariantSummary, &Check)> {
+        let row: &VariantSummary = row;
+        let bad = row.checks.iter().filter(|it| it.state != CheckState::Ok);
+        bad.map(|check| (row, check)).collect()
     };
-    summary.variants.iter().flat_map(of_row).collect()
+    summary.variants.iter().flat_map(of_row)
+}
+
+fn is_unanswered(check: &Check) -> bool {
+    matches!(
+        check.name,
+        CheckName::Failures | CheckName::StoppedAnswering | CheckName::Missed
+    )
 }
