@@ -15,6 +15,8 @@ use crate::measurement::{
 
 mod blocks;
 mod finer;
+#[cfg(test)]
+mod tests;
 mod windows;
 
 pub(crate) use blocks::Blocks;

@@ -115,9 +115,7 @@ fn no_credential_is_in_a_recording_or_in_any_layout_of_it() {
     let server = Server::start(&[]);
     let flags = ["-n", "20", "-H", "Authorization: Bearer hush-hush", "-H"];
     let rest = ["X-Api-Key: hush-hush", "-HCookie: id=hush-hush", "--record"];
-    server
-        .load(&[&flags[..], &rest, &[path]].concat())
-        .ran();
+    server.load(&[&flags[..], &rest, &[path]].concat()).ran();
     let text = std::fs::read_to_string(&recording).expect("it is written");
     assert!(!text.contains("hush-hush"), "{text}");
     let recorded: Value = serde_json::from_str(&text).expect("JSON");

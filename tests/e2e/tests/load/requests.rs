@@ -87,10 +87,7 @@ fn targets_are_sent_in_rotation() {
     let requests = result["load"]["requests"].as_array();
     assert_eq!(requests.map(Vec::len), Some(2), "{result:#}");
     let lines = format!("{{\"method\": \"GET\", \"url\": \"http://{address}/a\"}}\n");
-    assert_eq!(
-        passed(&json(&targets(&lines, &["-n", "10"]).ran())),
-        10
-    );
+    assert_eq!(passed(&json(&targets(&lines, &["-n", "10"]).ran())), 10);
 }
 
 #[test]
