@@ -16,6 +16,8 @@ use crate::measurement::{
 mod blocks;
 mod coded;
 mod finer;
+#[cfg(test)]
+mod tests;
 mod windows;
 
 pub(crate) use blocks::Blocks;

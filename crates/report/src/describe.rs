@@ -21,6 +21,7 @@ pub(crate) fn load(recording: &Recording) -> String {
         Some(capacity) => search(capacity, &load.model),
         None => model(&load.model),
     }];
+    parts.extend(load.address.iter().map(|address| format!("to {address}")));
     if load.is_scenario {
         let steps = plural(load.requests.len() as u64, "step");
         parts.push(format!("iterations of {steps} each"));

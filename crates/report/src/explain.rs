@@ -9,7 +9,8 @@ use crate::metric::Metric;
 use crate::recording::Kind;
 use crate::sent;
 use crate::summary::{
-    Check, CheckState, ClaimName, PAUSED_SHARE_MAX, STARVED_SHARE_MAX, Summary, VariantSummary,
+    Check, CheckName, CheckState, ClaimName, PAUSED_SHARE_MAX, STARVED_SHARE_MAX, Summary,
+    VariantSummary,
 };
 
 /// `8 rounds, every variant once a round in shuffled order, seed 7`.
@@ -218,11 +219,27 @@ pub(crate) fn windows(summary: &Summary) -> Option<String> {
     Some(format!("over {} windows", digits::length_us(width)))
 }
 
-/// Every check that is not in order, the failed ones first: `a, b: lateness (weak): text`. What several
-/// variants have alike is said once, with the words of the variant that has most of it.
+/// Every check that is not in order: `a, b: lateness (weak): text`. Requests without an answer come first,
+/// then the failed checks. What several variants have alike is said once, with the words of the variant
+/// that has most of it.
 pub(crate) fn troubles(summary: &Summary) -> Vec<String> {
-    let rows = || summary.variants.iter();
-    let all = rows().flat_map(|row| row.checks.iter().map(move |check| (row, check)));
+    let rows = summary.variants.iter();
+    let measured = rows.filter(|row| !row.checks.is_empty()).count();
+    let merged = not_in_order(summary);
+    merged.iter().map(|alike| trouble(alike, measured)).collect()
+}
+
+/// How many of [`troubles`] are about requests without an answer, which no rendering leaves out.
+pub(crate) fn troubles_unanswered(summary: &Summary) -> usize {
+    let merged = not_in_order(summary);
+    let unanswered = merged.iter().filter(|alike| is_unanswered(alike[0].1));
+    unanswered.count()
+}
+
+/// The checks that are not in order, those of one name and state together.
+fn not_in_order(summary: &Summary) -> Vec<Vec<(&VariantSummary, &Check)>> {
+    let rows = summary.variants.iter();
+    let all = rows.flat_map(|row| row.checks.iter().map(move |check| (row, check)));
     let mut merged: Vec<Vec<(&VariantSummary, &Check)>> = Vec::new();
     for (row, check) in all.filter(|(_, check)| check.state != CheckState::Ok) {
         let is_alike = |others: &&mut Vec<(&VariantSummary, &Check)>| {
@@ -234,31 +251,41 @@ pub(crate) fn troubles(summary: &Summary) -> Vec<String> {
         }
     }
     // A stable sort: checks of one state stay in the order of the checks.
-    merged.sort_by_key(|alike| std::cmp::Reverse(alike[0].1.state));
-    let measured = rows().filter(|row| !row.checks.is_empty()).count();
-    let line = |alike: &Vec<(&VariantSummary, &Check)>| {
-        let most = |one: &&&(&VariantSummary, &Check), other: &&&(&VariantSummary, &Check)| {
-            one.1.figure.total_cmp(&other.1.figure)
-        };
-        let Some((worst, check)) = alike.iter().rev().max_by(|one, other| most(&one, &other))
-        else {
-            return String::new();
-        };
-        let names: Vec<&str> = alike.iter().map(|(row, _)| row.name.as_str()).collect();
-        let whom = match names.len() {
-            1 => names[0].to_owned(),
-            all if all == measured => format!("all {all} variants"),
-            _ => names.join(", "),
-        };
-        let is_same = alike.iter().all(|(_, other)| other.text == check.text);
-        let of = match is_same {
-            true => String::new(),
-            false => format!(" (`{}`, which has most of it)", worst.name),
-        };
-        format!(
-            "{whom}: {} ({}): {}{of}",
-            check.name, check.state, check.text
-        )
+    merged.sort_by_key(|alike| {
+        let check = alike[0].1;
+        (!is_unanswered(check), std::cmp::Reverse(check.state))
+    });
+    merged
+}
+
+/// One line for the variants that have a check alike, of so many that were measured.
+fn trouble(alike: &[(&VariantSummary, &Check)], measured: usize) -> String {
+    let most = |one: &&&(&VariantSummary, &Check), other: &&&(&VariantSummary, &Check)| {
+        one.1.figure.total_cmp(&other.1.figure)
     };
-    merged.iter().map(line).collect()
+    let Some((worst, check)) = alike.iter().rev().max_by(|one, other| most(&one, &other)) else {
+        return String::new();
+    };
+    let names: Vec<&str> = alike.iter().map(|(row, _)| row.name.as_str()).collect();
+    let whom = match names.len() {
+        1 => names[0].to_owned(),
+        all if all == measured => format!("all {all} variants"),
+        _ => names.join(", "),
+    };
+    let is_same = alike.iter().all(|(_, other)| other.text == check.text);
+    let of = match is_same {
+        true => String::new(),
+        false => format!(" (`{}`, which has most of it)", worst.name),
+    };
+    format!(
+        "{whom}: {} ({}): {}{of}",
+        check.name, check.state, check.text
+    )
+}
+
+fn is_unanswered(check: &Check) -> bool {
+    matches!(
+        check.name,
+        CheckName::Failures | CheckName::StoppedAnswering | CheckName::Missed
+    )
 }

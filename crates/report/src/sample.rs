@@ -354,6 +354,7 @@ fn load(is_open: bool) -> LoadText {
         model,
         capacity: None,
         url: None,
+        address: None,
         protocol: None,
         warmup_us: 1_000_000,
         settle: None,
@@ -400,6 +401,7 @@ fn variant(name: &str) -> VariantRecord {
             .into(),
         systems: vec![SystemRecord {
             url: None,
+            address: None,
             name: "server".to_owned(),
             command: vec![format!("target/release/graphql-server-{stack}")],
             version: Some(format!("graphql-server-{stack} 0.1.0")),

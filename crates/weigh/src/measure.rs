@@ -418,6 +418,7 @@ impl<'a> Experiment<'a> {
         if self.shares() {
             record::mark_shared(lab, &mut variants);
         }
+        self.session.addresses.write_down(lab, &mut variants);
         let described = environment::describe(
             &self.host.before,
             self.session.generator_cpus.clone(),

@@ -96,6 +96,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
             model: lab.load.clone(),
             capacity: lab.capacity,
             url: None,
+            address: None,
             protocol: Some(protocol(lab, &lab.baseline)),
             warmup_us: micros(lab.warmup),
             settle: lab.settle,
@@ -177,6 +178,7 @@ pub(crate) fn of_load(
             model: job.load.clone(),
             capacity: None,
             url: Some(secrets::url(url)),
+            address: named_address(url, &job.target.address),
             protocol: Some(ProtocolText::from(&job.target.protocol)),
             warmup_us: 0,
             settle: None,
@@ -210,6 +212,17 @@ pub(crate) fn of_load(
         profiles: Vec::new(),
         revisions: None,
     }
+}
+
+/// The address behind the name in a URL; none where the URL has the address itself.
+fn named_address(url: &str, address: &load::Address) -> Option<String> {
+    let load::Address::Tcp(address) = address else {
+        return None;
+    };
+    let url: http::Uri = url.parse().ok()?;
+    let host = url.host()?.trim_start_matches('[').trim_end_matches(']');
+    let is_address = host.parse::<std::net::IpAddr>().is_ok();
+    (!is_address).then(|| address.to_string())
 }
 
 /// What a load sends, without what is secret in it.
@@ -343,6 +356,8 @@ pub(crate) fn system(setup: &Setup) -> SystemRecord {
             let scheme = if setup.is_encrypted { "https" } else { "http" };
             format!("{scheme}://{}", it.authority)
         }),
+        // Known when it is looked up.
+        address: None,
         image: setup.container().map(|container| container.image.clone()),
         // Known when they are read.
         manifests: None,

@@ -17,6 +17,10 @@ pub struct LoadText {
     pub capacity: Option<Capacity>,
     /// The URL of a single load; absent in a lab, whose ports change with every start.
     pub url: Option<String>,
+    /// The address that got a single load, where its URL has a name that stands for one; absent in a lab,
+    /// whose systems say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
     /// How requests travel; recordings from before there was a choice do not say it, and mean
     /// HTTP/1.1 in the clear.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -63,6 +63,9 @@ pub struct SystemRecord {
     /// Where it ran already; absent for one that was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// The address that got the load, where `url` has a name that stands for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
     /// The image of the container that it was, as the lab names it; absent for a process. Its digest is
     /// the version.
     #[serde(default, skip_serializing_if = "Option::is_none")]

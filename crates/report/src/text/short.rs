@@ -56,8 +56,9 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     // Only where they were asked for.
     add("Hottest functions", &hottest(recording, width));
     let mut troubles = explain::troubles(summary);
-    let more = troubles.len().saturating_sub(TROUBLES_MAX);
-    troubles.truncate(TROUBLES_MAX);
+    let shown = TROUBLES_MAX.max(explain::troubles_unanswered(summary));
+    let more = troubles.len().saturating_sub(shown);
+    troubles.truncate(shown);
     if more > 0 {
         troubles.push(format!("and {more} more, which --full shows"));
     }
@@ -131,6 +132,38 @@ mod tests {
         let text = text(&recording, &Summary::of(&recording), Terminal::plain(100));
         assert!(text.lines().count() <= 24, "{text}");
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn requests_without_an_answer_are_said_first_and_all() {
+        let mut sample = Sample::side_by_side().variant("baseline", 190.0);
+        for name in ["a", "b", "c", "d", "e", "f"] {
+            sample = sample.variant(name, 250.0);
+        }
+        let mut recording = sample.build();
+        for round in &mut recording.rounds {
+            // Noise of all, and an unanswered request of each but the baseline.
+            round.generator.waited_for_cpu =
+                Some(std::time::Duration::from_micros(round.elapsed_us / 5));
+            if round.variant != "baseline" && round.round == 0 {
+                round.outcomes.passed -= 1;
+                round.outcomes.failed.timeout += 1;
+            }
+        }
+        let said = text(&recording, &Summary::of(&recording), Terminal::plain(100));
+        let checks = said
+            .split("Checks that were not in order\n")
+            .nth(1)
+            .unwrap();
+        let lines = checks.lines().filter(|line| line.starts_with("- "));
+        let lines: Vec<&str> = lines.collect();
+        for (line, name) in lines.iter().zip(["a", "b", "c", "d", "e", "f"]) {
+            assert!(
+                line.starts_with(&format!("- {name}: failures (weak)")),
+                "{said}"
+            );
+        }
+        assert!(lines[6].contains("more, which --full shows"), "{said}");
     }
 
     #[test]

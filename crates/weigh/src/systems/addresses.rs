@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use lab::{Elsewhere, Endpoint, Lab, Setup, Variant};
 use model::Load;
+use report::recording::VariantRecord;
 
 use crate::address;
 use crate::exit::Failure;
@@ -74,9 +75,27 @@ impl Addresses {
         kept.collect::<Result<_, Failure>>().map(Addresses)
     }
 
-    /// The address in use of a system that runs already.
-    pub(crate) fn in_use(&self, url: &Elsewhere) -> Option<SocketAddr> {
-        self.0.get(&(url.host.clone(), url.port)).copied()
+    /// Writes down which address got the load of systems that have names in their URLs.
+    pub(crate) fn write_down(&self, lab: &Lab, variants: &mut [VariantRecord]) {
+        for record in variants {
+            let Some(variant) = lab.all().find(|it| it.name == record.name) else {
+                continue;
+            };
+            for setup in variant.systems() {
+                let Some(url) = setup.elsewhere() else {
+                    continue;
+                };
+                let bare = url.host.trim_start_matches('[').trim_end_matches(']');
+                if bare.parse::<IpAddr>().is_ok() {
+                    continue;
+                }
+                let found = self.0.get(&(url.host.clone(), url.port));
+                let mut systems = record.systems.iter_mut();
+                if let Some(system) = systems.find(|it| it.name == setup.system) {
+                    system.address = found.map(ToString::to_string);
+                }
+            }
+        }
     }
 
     fn look_up(lab: &Lab) -> Result<Found, Failure> {

@@ -43,7 +43,7 @@ fn one_real_run_is_laid_out_as_every_other_tool_would() {
     let flags = ["-n", "200", "-c", "4", "-d", "{}", "--format", "k6"];
     let path = recording.to_str().expect("a path of ours");
     let live = server.load(&[&flags[..], &["--record", path]].concat());
-    let live = live.exits_with(0);
+    let live = live.ran();
     let of = |format: &str| report(&recording, &["--format", format]).exits_with(0);
 
     assert_eq!(
@@ -103,7 +103,7 @@ fn every_layout_is_printed_by_the_load_itself() {
     let server = Server::start(&[]);
     for format in FORMATS {
         let run = server.load(&["-n", "20", "-c", "2", "--format", format]);
-        assert!(!run.exits_with(0).answer().is_empty(), "{format}");
+        assert!(!run.ran().answer().is_empty(), "{format}");
     }
 }
 
@@ -115,9 +115,7 @@ fn no_credential_is_in_a_recording_or_in_any_layout_of_it() {
     let server = Server::start(&[]);
     let flags = ["-n", "20", "-H", "Authorization: Bearer hush-hush", "-H"];
     let rest = ["X-Api-Key: hush-hush", "-HCookie: id=hush-hush", "--record"];
-    server
-        .load(&[&flags[..], &rest, &[path]].concat())
-        .exits_with(0);
+    server.load(&[&flags[..], &rest, &[path]].concat()).ran();
     let text = std::fs::read_to_string(&recording).expect("it is written");
     assert!(!text.contains("hush-hush"), "{text}");
     let recorded: Value = serde_json::from_str(&text).expect("JSON");
@@ -139,7 +137,7 @@ fn a_foreign_recording_gives_a_terminal_no_orders() {
     let recording = folder.path().join("run.json");
     let path = recording.to_str().expect("a path of ours");
     let server = Server::start(&[]);
-    server.load(&["-n", "20", "--record", path]).exits_with(0);
+    server.load(&["-n", "20", "--record", path]).ran();
     let text = std::fs::read_to_string(&recording).expect("it is written");
     let mut foreign: Value = serde_json::from_str(&text).expect("JSON");
     let orders = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m";

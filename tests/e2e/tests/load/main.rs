@@ -1,6 +1,7 @@
 //! What `weigh load` and the null server do, as a user of other load generators meets them.
 
 mod calibration;
+mod crashes;
 mod flags;
 mod formats;
 mod gates;
@@ -11,3 +12,4 @@ mod requests;
 mod screen;
 mod servers;
 mod shards;
+mod urls;

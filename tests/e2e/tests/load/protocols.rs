@@ -44,7 +44,7 @@ fn json(run: &Run) -> Value {
 fn http_2_is_spoken_by_prior_knowledge_and_the_report_says_so() {
     let server = server(true, None);
     let flags = ["-n", "40", "--http2", "--streams", "4", "--expect-graphql"];
-    let run = load("http", &server, &flags).exits_with(0);
+    let run = load("http", &server, &flags).ran();
     let words = "HTTP/2, 4 streams a connection";
     run.shows(words);
     assert_eq!(server.requests(), 40);
@@ -58,9 +58,9 @@ fn https_is_spoken_with_those_whom_the_user_trusts() {
     let authority = folder.path().join("ca.pem");
     std::fs::write(&authority, &server.authority).expect("it can be written");
     let authority = authority.to_str().expect("a path of ours");
-    let run = load("https", &server, &["-n", "9", "--ca", authority]).exits_with(0);
+    let run = load("https", &server, &["-n", "9", "--ca", authority]).ran();
     run.shows("HTTP/1.1 over TLS,");
-    let run = load("https", &server, &["-n", "9", "--insecure"]).exits_with(0);
+    let run = load("https", &server, &["-n", "9", "--insecure"]).ran();
     let words = "HTTP/1.1 over TLS (certificate not verified)";
     run.shows(words);
     // No other authority has signed it.
@@ -72,7 +72,7 @@ fn https_is_spoken_with_those_whom_the_user_trusts() {
 fn http_2_over_tls_is_in_the_recording() {
     let server = server(true, Some("h2"));
     let flags = ["-n", "9", "--http2", "--insecure", "--format", "json"];
-    let result = json(&load("https", &server, &flags).exits_with(0));
+    let result = json(&load("https", &server, &flags).ran());
     let protocol = &result["load"]["protocol"];
     assert_eq!(protocol["http"], "2", "{result:#}");
     assert_eq!(protocol["tls"], "unverified");

@@ -41,7 +41,7 @@ fn prometheus_reads_a_load_while_it_runs() {
     );
     let elsewhere = get(port, "/").unwrap();
     assert!(elsewhere.starts_with("HTTP/1.1 404"), "{elsewhere}");
-    let run = Run::of(load.wait_with_output().unwrap()).exits_with(0);
+    let run = Run::of(load.wait_with_output().unwrap()).ran();
     let answer: Value = serde_json::from_str(&run.answer()).unwrap();
     assert_eq!(answer["summary"]["variants"][0]["outcomes"]["passed"], 150);
     assert!(
@@ -80,7 +80,7 @@ fn a_collector_gets_all_that_was_counted() {
     let server = Server::start(&[]);
     let collector = Collector::start();
     let flags = ["-n", "200", "-c", "2", "--otlp", &collector.url()];
-    let _ = server.load(&flags).exits_with(0);
+    let _ = server.load(&flags).ran();
     // The last push is after the load, so it has every request.
     let requests = pushed(&collector, "weighbridge_requests").data;
     let Some(metric::Data::Sum(sum)) = requests else {
@@ -108,7 +108,7 @@ fn a_collector_that_is_not_there_is_said_once_and_stops_nothing() {
     let server = Server::start(&[]);
     let nobody = format!("http://127.0.0.1:{}", free_port());
     let run = server.load(&["-r", "20", "-z", "2500ms", "--otlp", &nobody]);
-    let run = run.exits_with(0);
+    let run = run.ran();
     // It was tried more than once: at the begin, and after each of two seconds.
     let said = run.talk().matches("does not take what is measured").count();
     assert_eq!(said, 1, "{}", run.talk());
@@ -126,6 +126,6 @@ fn a_collector_that_never_answers_does_not_keep_the_run_from_ending() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let run = Run::of(child.wait_with_output().unwrap()).exits_with(0);
+    let run = Run::of(child.wait_with_output().unwrap()).ran();
     run.says("does not take what is measured");
 }

@@ -82,15 +82,12 @@ fn targets_are_sent_in_rotation() {
     let server = Server::start(&[]);
     let address = server.address();
     let text = format!("GET http://{address}/a\nX: y\n\nPOST http://{address}/graphql\n");
-    let result = json(&targets(&text, &["-n", "10", "-c", "1"]).exits_with(0));
+    let result = json(&targets(&text, &["-n", "10", "-c", "1"]).ran());
     assert_eq!(passed(&result), 10);
     let requests = result["load"]["requests"].as_array();
     assert_eq!(requests.map(Vec::len), Some(2), "{result:#}");
     let lines = format!("{{\"method\": \"GET\", \"url\": \"http://{address}/a\"}}\n");
-    assert_eq!(
-        passed(&json(&targets(&lines, &["-n", "10"]).exits_with(0))),
-        10
-    );
+    assert_eq!(passed(&json(&targets(&lines, &["-n", "10"]).ran())), 10);
 }
 
 #[test]
@@ -109,7 +106,7 @@ fn targets_have_weights_where_they_are_given() {
         .arg(&file)
         .output()
         .expect("weigh starts");
-    let _ = Run::of(output).exits_with(0);
+    let _ = Run::of(output).ran();
     let seen = server.get("/seen");
     assert_eq!(seen["by_path"]["/often"], 30, "{seen:#}");
     assert_eq!(seen["by_path"]["/seldom"], 10);
@@ -136,7 +133,7 @@ fn targets_on_two_hosts_are_refused() {
 fn an_expected_header_is_looked_for_in_every_answer() {
     let server = Server::start(&[]);
     let load = |header: &str| server.load(&["-n", "5", "-c", "1", "--expect-header", header]);
-    let _ = load("Content-Type: application/json").exits_with(0);
+    let _ = load("Content-Type: application/json").ran();
     let run = load("Content-Type: text/html").exits_with(3);
     run.shows("expected header");
 }
@@ -153,7 +150,7 @@ fn what_differs_by_nature_can_be_left_out_of_the_comparison() {
     };
     let run = load(&[]).exits_with(3);
     run.shows("expected the known body");
-    let _ = load(&["--ignore", "/data/test/id"]).exits_with(0);
+    let _ = load(&["--ignore", "/data/test/id"]).ran();
     let run = load(&["--ignore", "/data/other"]).exits_with(3);
     run.shows("`/data/test/id`");
     let run = load(&["--ignore", "id"]).exits_with(2);

@@ -35,7 +35,7 @@ fn shards(folder: &Path, url: &str, flags: &[&str]) -> Vec<PathBuf> {
         .collect();
     for generator in generators {
         let output = generator.wait_with_output().expect("it can be waited for");
-        Run::of(output).exits_with(0);
+        Run::of(output).ran();
     }
     paths
 }
@@ -81,9 +81,7 @@ fn eight_shards_count_what_one_generator_counts() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let one = folder.path().join("one.json");
         let record = one.to_str().expect("a path of ours");
-        server
-            .load(&[flags, &["--record", record]].concat())
-            .exits_with(0);
+        server.load(&[flags, &["--record", record]].concat()).ran();
         let paths = shards(folder.path(), &url(&server), flags);
         let all = folder.path().join("all.json");
         let run = merged(&paths, &all);

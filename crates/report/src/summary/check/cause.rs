@@ -42,7 +42,7 @@ impl CheckName {
             Self::Failures => {
                 "look at the kinds and examples in the report (`weigh report --full`)"
             }
-            Self::StoppedAnswering => "look at the log of the target: did it crash or hang?",
+            Self::StoppedAnswering => "find what ended the target; no gate on `failures` allows it",
             Self::Missed => "lower the `rate`, or raise `connections-max`",
             Self::LittlesLaw => "run it again with `--order in-turn`; if it stays, report a defect",
             Self::Rate => "lower the `rate`",

@@ -1,0 +1,54 @@
+use std::time::Duration;
+
+use super::{Evidence, Recorder, Times};
+use crate::measurement::{FailureKind, GeneratorCost, Measurement};
+
+const S: u64 = 1_000_000_000;
+const START: u64 = 5 * S;
+
+/// A load with one answer in its first tenth of a second, and a timeout at this time where there is
+/// one.
+fn load(timeout_ns: Option<u64>, end_ns: Option<u64>) -> Measurement {
+    let mut recorder = Recorder::new(START, 1);
+    let sent_ns = START + S / 100;
+    recorder.sent(sent_ns, None);
+    let times = Times {
+        due_ns: sent_ns,
+        sent_ns,
+        first_byte_ns: sent_ns + 10,
+        done_ns: START + S / 20,
+    };
+    recorder.answered(times, 200, true);
+    if let Some(at_ns) = timeout_ns {
+        let evidence = Evidence {
+            request: &[],
+            answer: [&[], &[]],
+        };
+        recorder.failed(FailureKind::Timeout, at_ns, evidence, || "late".to_owned());
+    }
+    recorder.into_measurement(GeneratorCost::default(), end_ns)
+}
+
+#[test]
+fn a_load_lasts_to_its_planned_end_although_answers_ended_before() {
+    let found = load(None, Some(START + 3 * S));
+    assert_eq!(found.elapsed, Duration::from_secs(3));
+    // Windows without an answer are a part of the load.
+    assert_eq!(found.windows.len(), 30);
+    assert_eq!(found.windows.iter().map(|it| it.completed).sum::<u64>(), 1);
+}
+
+#[test]
+fn a_timeout_is_an_outcome_at_its_own_time() {
+    let found = load(Some(START + 4 * S), Some(START + 3 * S));
+    assert_eq!(found.elapsed, Duration::from_secs(4));
+    assert_eq!(
+        load(Some(START + 2 * S), None).elapsed,
+        Duration::from_secs(2)
+    );
+}
+
+#[test]
+fn a_load_that_a_number_ends_lasts_to_its_last_outcome() {
+    assert_eq!(load(None, None).elapsed, Duration::from_millis(50));
+}
