@@ -24,7 +24,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) sent: Option<&'a SentFile>,
     /// What it must be seen to do, besides what all must.
     pub(crate) proof: &'a [At<ProofFile>],
-    /// Whether a quick run measures it.
+    /// True if a quick run measures it.
     pub(crate) is_quick: bool,
 }
 

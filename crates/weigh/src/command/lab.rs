@@ -103,8 +103,8 @@ const QUICK_WARMUP: Duration = Duration::from_millis(500);
 /// The same side by side, where a load after each start has settled the systems.
 const QUICK_WARMUP_TOGETHER: Duration = Duration::from_millis(200);
 /// Longest load after a start when the answer should come soon. It comes once: systems that compile as
-/// they run are kept from round to round. Cut short, they would compile for all of the run, and the
-/// trend of their rounds would withhold their verdicts. The others settle sooner and rest.
+/// they run are kept from round to round. Cut short, they would compile through the whole run, and the
+/// trend of their rounds would withhold their verdicts. The other systems settle sooner and rest.
 const QUICK_SETTLE: Duration = Duration::from_secs(8);
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
@@ -173,8 +173,8 @@ impl Args {
         Ok(lab)
     }
 
-    /// Takes out what the lab keeps out of quick runs, unless it is asked for by name. Its row stays, and
-    /// names the command that measures it.
+    /// Takes out each variant with `quick: off`, unless `--variants` names it. The row of the variant
+    /// stays, and names the command that measures it.
     fn leave_out_slow(&self, lab: &mut Lab) {
         let path = lab.path.display().to_string();
         let is_asked = |variant: &Variant| self.variants.contains(&variant.name);

@@ -33,7 +33,7 @@ impl Running {
         }
     }
 
-    /// Whether one of them is a program that compiles as it runs, as far as its start tells.
+    /// True if the start of a system took long, as that of a program that compiles as it runs.
     pub(super) fn compiles(&self) -> bool {
         self.systems.slow_to_start().next().is_some()
     }

@@ -16,11 +16,11 @@ const WINDOW: Duration = Duration::from_millis(250);
 /// A step is as many windows as bring this many answers. Compilers go by how often code was called, so
 /// fewer answers, as a slow program gives beside many others, say nothing about what is still to come.
 const STEP_ANSWERS: u64 = 250;
-/// A target whose systems compile as they run has so many steps at least. A compiler takes up a function
-/// after some number of calls, and until then nothing shows that it will. The coprocessor in Node needs
-/// 230 us of processor time for each of its first 2,000 calls and 50 us from then on; the one in Java
-/// needs 460 us at the 1,000th call, 220 us at the 2,000th and 85 us at the 4,000th. A request to the
-/// gateway is two calls.
+/// A target with systems that compile as they run has this many steps at least. A compiler takes up a
+/// function after some number of calls, and the calls before that show a plateau. The coprocessor in
+/// Node needs 230 us of processor time for each of its first 2,000 calls and 50 us from then on. The
+/// coprocessor in Java needs 460 us at the 1,000th call, 220 us at the 2,000th and 85 us at the 4,000th.
+/// A request to the gateway is two calls.
 const STEPS_COMPILED: usize = 10;
 /// After so many steps without a gain, the target has settled.
 const STEPS_STILL: usize = 3;
@@ -35,7 +35,7 @@ const GAIN: f64 = 1.05;
 /// The load after a start, on its way.
 pub(super) struct Settling {
     settle: Settle,
-    /// Steps before which it has not settled, whatever they show.
+    /// The fewest steps until it can have settled.
     steps_least: usize,
     began: Instant,
     /// How fast it was, step by step: requests that passed, per second of the step or of processor
@@ -198,7 +198,7 @@ mod tests {
         assert!(compiled.goes_on());
         assert!(
             !ahead.goes_on(),
-            "nothing is to come where nothing compiles"
+            "a program that was compiled ahead is at its end"
         );
         for _ in 0..2 * STEPS_STILL {
             step(&mut compiled, 50);
