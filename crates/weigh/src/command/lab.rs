@@ -105,7 +105,7 @@ const QUICK_WARMUP_TOGETHER: Duration = Duration::from_millis(200);
 /// Longest load after a start when the answer should come soon. It comes once: systems that compile as
 /// they run are kept from round to round. Cut short, they would compile through the whole run, and the
 /// trend of their rounds would withhold their verdicts. The other systems settle sooner and rest.
-const QUICK_SETTLE: Duration = Duration::from_secs(8);
+const QUICK_SETTLE: Duration = Duration::from_secs(12);
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
     let read = labs::read(&args.labs, &args.settings.with, console)?;
