@@ -258,6 +258,7 @@ impl Assembly<'_> {
             keep_alive: load::keeps_connections(load, draft, reading),
             expect,
             proofs,
+            is_quick: draft.is_quick,
             absent: None,
             systems: stack,
         };

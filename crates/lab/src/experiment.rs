@@ -347,6 +347,8 @@ pub struct Variant {
     pub expect: Expect,
     /// What it must be seen to do besides.
     pub proofs: Vec<Proof>,
+    /// True if a quick run measures it without being asked for it by name.
+    pub is_quick: bool,
     /// Why it cannot be measured, where that is known before anything is started: see
     /// [`Lab::of_revisions`].
     pub absent: Option<String>,

@@ -7,7 +7,7 @@ use yaml_with_places::{At, Finding, Findings, Place};
 use crate::formats::{Format, Name, SettingPath, Title, Verbatim, Written};
 use crate::reading::Reading;
 use crate::template::{RESERVED, Template};
-use crate::wire::{Factors, ForFile, LabFile, ProofFile, SentFile, VariantFile, With};
+use crate::wire::{Factors, ForFile, LabFile, ProofFile, SentFile, Switch, VariantFile, With};
 
 /// A variant whose systems are not worked out yet.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) sent: Option<&'a SentFile>,
     /// What it must be seen to do, besides what all must.
     pub(crate) proof: &'a [At<ProofFile>],
+    /// True if a quick run measures it.
+    pub(crate) is_quick: bool,
 }
 
 impl Draft<'_> {
@@ -56,6 +58,7 @@ struct Parts<'a> {
     target: Option<&'a At<Written<Name>>>,
     sent: Option<&'a SentFile>,
     proof: &'a [At<ProofFile>],
+    is_quick: bool,
 }
 
 /// The baselines; none if it has no name.
@@ -71,6 +74,7 @@ pub(crate) fn baselines<'a>(file: &'a LabFile, reading: &mut Reading<'_>) -> Vec
         target: baseline.target.as_ref(),
         sent: baseline.load.as_ref(),
         proof: &baseline.proof,
+        is_quick: true,
     };
     crossed(Some(name), name.place, &baseline.r#for, parts, reading)
 }
@@ -86,12 +90,14 @@ pub(crate) fn variants<'a>(file: &'a LabFile, reading: &mut Reading<'_>) -> Vec<
             target,
             load,
             proof,
+            quick,
         } = &variant.value;
         let parts = Parts {
             with,
             target: target.as_ref(),
             sent: load.as_ref(),
             proof,
+            is_quick: *quick != Some(Switch::Off),
         };
         match (name, r#for) {
             (Some(name), None) => drafts.push(draft(&name.value.0, name.place, &[], parts)),
@@ -196,6 +202,7 @@ fn draft<'a>(
         target: parts.target,
         sent: parts.sent,
         proof: parts.proof,
+        is_quick: parts.is_quick,
     }
 }
 

@@ -276,7 +276,9 @@ pub(crate) struct LoadFile {
 
 /// Load after a start, until a target gets no faster. It is sent in windows of a quarter of a second,
 /// and judged in steps of at least 250 answers: when three in a row are on average at most 5 % faster
-/// than the best before them, it ends; of a target that has become faster by half, six.
+/// than the best before them, it ends; of a target that has become faster by half, six. A target with a
+/// system that takes more than 100 ms of processor time to start, as one that compiles itself does, has
+/// at least ten steps.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "settle")]

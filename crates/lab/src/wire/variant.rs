@@ -73,6 +73,10 @@ pub(crate) struct VariantFile {
     /// What it must be seen to do, besides what the lab's `proof` says.
     #[serde(default)]
     pub(crate) proof: Vec<At<ProofFile>>,
+    /// Whether `weigh lab --quick` measures it. With `off`, as for one that takes long to build, its row
+    /// says that `--quick` left it out, and names the command that measures it.
+    #[schemars(extend("default" = "on"))]
+    pub(crate) quick: Option<Switch>,
 }
 
 /// What a variant sends instead of what the lab's `load` says. How requests arrive is the same for

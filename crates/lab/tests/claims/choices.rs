@@ -119,3 +119,11 @@ fn a_setting_needs_a_choice_and_a_name_that_can_be_seen() {
     let said = parse(&hidden, &[]).unwrap_err().render(false).to_string();
     assert!(said.contains("cannot name a choice of `store`"), "{said}");
 }
+
+#[test]
+fn a_variant_may_be_kept_out_of_quick_runs() {
+    let lab = parse(&LAB.replace("{name: b, ", "{name: b, quick: off, "), &[]).unwrap();
+    assert!(lab.baseline.is_quick);
+    assert!(!lab.variants[0].is_quick);
+    assert!(parse(LAB, &[]).unwrap().variants[0].is_quick);
+}

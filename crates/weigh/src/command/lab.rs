@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab::Lab;
+use lab::{Lab, Variant};
 use model::{Order, Until};
 use report::recording::Revisions;
 use report::{Recording, Summary, Verdict};
@@ -102,8 +102,10 @@ const QUICK_OPEN: Duration = Duration::from_secs(3);
 const QUICK_WARMUP: Duration = Duration::from_millis(500);
 /// The same side by side, where a load after each start has settled the systems.
 const QUICK_WARMUP_TOGETHER: Duration = Duration::from_millis(200);
-/// Longest load after a start when the answer should come soon.
-const QUICK_SETTLE: Duration = Duration::from_secs(2);
+/// Longest load after a start when the answer should come soon. It comes once: systems that compile as
+/// they run are kept from round to round. Cut short, they would compile through the whole run, and the
+/// trend of their rounds would withhold their verdicts. The other systems settle sooner and rest.
+const QUICK_SETTLE: Duration = Duration::from_secs(12);
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
     let read = labs::read(&args.labs, &args.settings.with, console)?;
@@ -153,6 +155,7 @@ impl Args {
             )));
         }
         if self.quick {
+            self.leave_out_slow(&mut lab);
             hurry(&mut lab);
         }
         lab.rounds = self.rounds.unwrap_or(lab.rounds);
@@ -168,6 +171,21 @@ impl Args {
         lab.seed = self.seed.or(lab.seed);
         lab.awake &= !self.no_awake;
         Ok(lab)
+    }
+
+    /// Takes out each variant with `quick: off`, unless `--variants` names it. The row of the variant
+    /// stays, and names the command that measures it.
+    fn leave_out_slow(&self, lab: &mut Lab) {
+        let path = lab.path.display().to_string();
+        let is_asked = |variant: &Variant| self.variants.contains(&variant.name);
+        let variants = lab.variants.iter_mut();
+        for variant in variants.filter(|one| !one.is_quick && !is_asked(one)) {
+            variant.absent = Some(format!(
+                "`--quick` leaves it out, as the lab says (`quick: off`); \
+                 `weigh lab {path} --quick --variants '{}'` measures it",
+                variant.name
+            ));
+        }
     }
 
     /// How these flags want labs run and answered.

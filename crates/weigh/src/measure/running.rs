@@ -33,6 +33,11 @@ impl Running {
         }
     }
 
+    /// True if the start of a system took long, as that of a program that compiles as it runs.
+    pub(super) fn compiles(&self) -> bool {
+        self.systems.slow_to_start().next().is_some()
+    }
+
     /// The first process that has ended, in words. To be asked before they are stopped: after that
     /// all have ended.
     pub(super) fn ended(&self, rig: &mut Rig) -> Option<String> {

@@ -35,7 +35,10 @@ impl Experiment<'_> {
         if unsettled.all(|one| one.running.has_settled_before) {
             settle.within = settle.within.min(RESETTLE);
         }
-        let mut settlings: Vec<Settling> = up.iter().map(|_| Settling::new(settle)).collect();
+        let mut settlings: Vec<Settling> = up
+            .iter()
+            .map(|one| Settling::new(settle, one.running.compiles()))
+            .collect();
         let label = beside.label(round, "settling side by side");
         while !self.session.stop.is_asked() {
             // A neighbor that leaves can only make the others faster, which is a gain to them: they

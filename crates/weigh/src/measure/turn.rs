@@ -281,7 +281,7 @@ impl<'t> Turn<'t> {
         let Some(settle) = self.session.lab.settle.filter(|_| !running.is_settled) else {
             return Ok(());
         };
-        let mut settling = Settling::new(settle);
+        let mut settling = Settling::new(settle, running.compiles());
         let job = self.settling_job(running, &settling);
         let label = format!("{}, settling", self.label());
         while settling.goes_on() && !self.session.stop.is_asked() {

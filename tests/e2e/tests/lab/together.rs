@@ -225,3 +225,22 @@ fn each_request_of_a_rotation_is_recorded_apart() {
         assert!(round.get("requests").is_none(), "{round}");
     }
 }
+
+#[test]
+fn a_quick_run_leaves_out_what_the_lab_keeps_out_of_it_and_says_so() {
+    let variants = "  - {name: again}\n  - {name: tuned, quick: off}\n";
+    let quick = ["--quick", "--rounds", "1"];
+    let run = servers().variants(variants).world().run_with(&quick).ran();
+    let recording = run.recording();
+    assert!(rounds_of(&recording, "tuned").is_empty());
+    assert_eq!(rounds_of(&recording, "again").len(), 1);
+    run.shows_in_full("`--quick` leaves it out");
+    run.shows_in_full("--quick --variants 'tuned'` measures it");
+
+    let asked = [&quick[..], &["--variants", "tuned"]].concat();
+    let run = servers().variants(variants).world().run_with(&asked).ran();
+    assert_eq!(rounds_of(&run.recording(), "tuned").len(), 1);
+    let run = servers().variants(variants).world();
+    let run = run.run_with(&["--rounds", "1"]).ran();
+    assert_eq!(rounds_of(&run.recording(), "tuned").len(), 1);
+}

@@ -3,6 +3,7 @@
 mod attack;
 mod graphiql_page;
 mod kubernetes;
+mod outside;
 mod remote_schema;
 mod rolling_restart;
 mod router;
