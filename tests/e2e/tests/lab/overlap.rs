@@ -132,18 +132,18 @@ impl Pair {
     /// Claims that one of a few runs finds the truth. A run that the machine disturbed is no evidence.
     #[track_caller]
     fn is_right(&self, flags: &[&str], truth: fn(&Pair, &Value) -> Truth) {
-        let mut mistakes = Vec::new();
+        let (mut mistakes, mut disturbed) = (Vec::new(), Vec::new());
         for _ in 0..RUNS {
             let answer = self.compare(flags);
             let summary = &answer["summary"];
             match Pair::mistake(summary, &truth(self, summary)) {
                 None => return judged::ran(),
-                Some(mistake) if is_disturbed(summary) => eprintln!("disturbed: {mistake}"),
+                Some(mistake) if is_disturbed(summary) => disturbed.push(mistake),
                 Some(mistake) => mistakes.push(mistake),
             }
         }
         assert!(mistakes.is_empty(), "{mistakes:#?}");
-        judged::not_run(e2e::MACHINE_UNFIT);
+        judged::not_run(format!("{}: {disturbed:?}", e2e::MACHINE_UNFIT));
     }
 }
 
