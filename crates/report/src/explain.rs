@@ -226,7 +226,10 @@ pub(crate) fn troubles(summary: &Summary) -> Vec<String> {
     let rows = summary.variants.iter();
     let measured = rows.filter(|row| !row.checks.is_empty()).count();
     let merged = not_in_order(summary);
-    merged.iter().map(|alike| trouble(alike, measured)).collect()
+    merged
+        .iter()
+        .map(|alike| trouble(alike, measured))
+        .collect()
 }
 
 /// How many of [`troubles`] are about requests without an answer, which no rendering leaves out.

@@ -166,6 +166,24 @@ mod tests {
     }
 
     #[test]
+    fn several_streams_of_a_connection_are_not_judged() {
+        let mut recording = Sample::load_alone(false);
+        let is_judged = |recording: &crate::Recording| {
+            let summary = Summary::of(recording);
+            let mut checks = summary.variants[0].checks.iter();
+            checks.any(|check| check.name == CheckName::LittlesLaw)
+        };
+        assert!(is_judged(&recording));
+        recording.load.protocol = Some(crate::recording::ProtocolText {
+            http: crate::recording::HttpText::Http2,
+            tls: crate::recording::TlsText::Off,
+            streams: 10,
+        });
+        recording.variants[0].protocol = None;
+        assert!(!is_judged(&recording));
+    }
+
+    #[test]
     fn latency_counted_twice_breaks_the_law() {
         let (state, figure) = judged(&[(2_000, 400)], 101_000);
         assert_eq!(state, CheckState::Failed, "{figure}");
