@@ -57,10 +57,14 @@ impl<'a> Candidate<'a> {
             footprint: Footprint::default(),
             proven: None,
             proof_elsewhere: None,
-            invalid: variant
-                .absent
-                .clone()
-                .map(|reason| Invalid::new(InvalidKind::Absent, reason)),
+            invalid: variant.absent.clone().map(|reason| {
+                let kind = match variant.is_quick {
+                    true => InvalidKind::Absent,
+                    // It is there, and a quick run leaves it out.
+                    false => InvalidKind::NotNeeded,
+                };
+                Invalid::new(kind, reason)
+            }),
         }
     }
 
