@@ -511,6 +511,8 @@ fn expectations_hold_for_every_answer() {
                     "5",
                 ),
             ],
+            encoded: None,
+            body_of: None,
         },
         same_as_baseline: true,
         ignore: [
