@@ -61,7 +61,10 @@ fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
         }
         let baseline = summary.variant(&row.baseline)?;
         let cause = baseline.verdict.cause()?;
-        let cause = format!("of the baseline `{}`, {cause}", baseline.name);
+        let cause = format!(
+            "{cause} while the baseline `{}` was measured",
+            baseline.name
+        );
         Some((cause, baseline.verdict.clone()))
     };
     let doubtful: Vec<(&VariantSummary, String, Verdict)> = rows
@@ -104,7 +107,9 @@ fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
         Verdict::Withheld { remedy, .. } => format!(" {}.", begun(remedy)),
         _ => String::new(),
     };
-    Some(format!("No verdict{whom}: {cause}{others}.{estimates}{remedy}"))
+    Some(format!(
+        "No verdict{whom}: {cause}{others}.{estimates}{remedy}"
+    ))
 }
 
 /// `processor time +56 us`, `p99 unchanged within 0.2 ms`; none without an interval.

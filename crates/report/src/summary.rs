@@ -29,8 +29,8 @@ mod verdict;
 pub use check::{Check, CheckName, CheckState, PAUSED_SHARE_MAX, is_disturbed};
 pub(crate) use check::{STARVED_SHARE_MAX, named_outcomes};
 pub use distribution::Distribution;
-pub(crate) use estimate::mean_by_round;
 pub use doubtful::Estimate;
+pub(crate) use estimate::mean_by_round;
 pub use estimate::{ClaimName, MetricSummary, OverheadSummary};
 pub use few::FewPay;
 pub use pooled::PooledDifference;
@@ -215,9 +215,8 @@ impl Summary {
             let own = rows.iter().find(|other| other.variant.name == row.baseline);
             own.filter(|other| other.is_measured())
         };
-        let baseline_of = |row: &Row<'_>| {
-            measured_baseline_of(row).filter(|baseline| baseline.invalid.is_none())
-        };
+        let baseline_of =
+            |row: &Row<'_>| measured_baseline_of(row).filter(|baseline| baseline.invalid.is_none());
         let compared_names: Vec<&str> = rows
             .iter()
             .filter(|row| row.invalid.is_none() && !row.is_baseline())

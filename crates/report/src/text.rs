@@ -20,9 +20,7 @@ use crate::recording::{Profile, Recording};
 use crate::searches;
 use crate::sent;
 use crate::step;
-use crate::summary::{
-    Distribution, Summary, VariantSummary, Verdict, in_words, named_outcomes,
-};
+use crate::summary::{Distribution, Summary, VariantSummary, Verdict, in_words, named_outcomes};
 use crate::terminal::{Terminal, Tone, columns, finished, toned};
 
 pub use short::text;

@@ -84,7 +84,10 @@ impl Summary {
                 }
                 Verdict::Withheld { .. } => {
                     let cause = row.verdict.cause().unwrap_or_default();
-                    Some(format!("the verdict on `{}` is withheld: {cause}", row.name))
+                    Some(format!(
+                        "the verdict on `{}` is withheld: {cause}",
+                        row.name
+                    ))
                 }
                 _ => None,
             },

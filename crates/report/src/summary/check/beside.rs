@@ -95,7 +95,10 @@ impl<'a> Beside<'a> {
     /// Makes failures weak that hit the baseline alike.
     pub(super) fn excuse(&self, checks: &mut [Check]) {
         let of_baseline: Vec<&RoundRecord> = self.pairs.iter().map(|(base, _)| *base).collect();
-        for check in checks.iter_mut().filter(|it| it.state == CheckState::Failed) {
+        for check in checks
+            .iter_mut()
+            .filter(|it| it.state == CheckState::Failed)
+        {
             let shared = match check.name {
                 // How late one variant is beside the other has a check of its own.
                 CheckName::Lateness => true,

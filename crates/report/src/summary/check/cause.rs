@@ -207,7 +207,11 @@ pub(crate) fn root(checks: &[Check]) -> Option<&Check> {
     let is_machine = |it: &&Check| it.name.is_of_machine() && it.state != CheckState::Ok;
     let machine = checks.iter().filter(is_machine);
     let machine = machine.min_by_key(|it| (it.state != CheckState::Failed, it.name.rank()));
-    Some(machine.filter(|_| first.name.is_of_timing()).unwrap_or(first))
+    Some(
+        machine
+            .filter(|_| first.name.is_of_timing())
+            .unwrap_or(first),
+    )
 }
 
 #[cfg(test)]
@@ -236,9 +240,8 @@ mod tests {
             .collect();
         for name in CheckName::ALL {
             let shown = name.to_string();
-            let is_own = |row: &&Vec<&str>| {
-                row[0] == shown || row[0].starts_with(&format!("{shown} ("))
-            };
+            let is_own =
+                |row: &&Vec<&str>| row[0] == shown || row[0].starts_with(&format!("{shown} ("));
             let row = rows.iter().find(is_own);
             let row = row.unwrap_or_else(|| panic!("docs/checks.md has no row for {shown}"));
             assert_eq!(row.len(), 5, "{row:?}");
