@@ -61,7 +61,10 @@ fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
         }
         let baseline = summary.variant(&row.baseline)?;
         let cause = baseline.verdict.cause()?;
-        let cause = format!("of the baseline `{}`, {cause}", baseline.name);
+        let cause = format!(
+            "{cause} while the baseline `{}` was measured",
+            baseline.name
+        );
         Some((cause, baseline.verdict.clone()))
     };
     let doubtful: Vec<(&VariantSummary, String, Verdict)> = rows

@@ -67,6 +67,7 @@ fn passed(summary: &Summary) -> Option<String> {
     Some(match (all, failed) {
         (0, _) => return None,
         (_, 0) => "\u{2705} **Passed.** ".to_owned(),
+        (1, _) => "\u{274c} **Failed.** ".to_owned(),
         (all, failed) => {
             let gates = describe::plural(all as u64, "gate");
             format!("\u{274c} **Failed: {failed} of {gates}.** ")
@@ -122,9 +123,10 @@ fn table(summary: &Summary) -> String {
         let mut cells = vec![escape(&row.name)];
         cells.extend(columns.iter().map(|metric| {
             let value = cell::value(row, *metric);
+            // Two tildes would strike out what stands between them.
             match cell::difference(row, *metric) {
-                Some(difference) => format!("{value} ({difference})"),
-                None => value,
+                Some(difference) => format!("{value} ({difference})").replace('~', "\\~"),
+                None => value.replace('~', "\\~"),
             }
         }));
         cells.push(escape(&row.verdict_short()));

@@ -359,9 +359,10 @@ fn how_to_reproduce(recording: &Recording) -> String {
 /// `0.90<br>(+0.22 ±0.03)`
 fn with_difference(row: &VariantSummary, metric: Metric) -> String {
     let value = cell::value(row, metric);
+    // Two tildes would strike out what stands between them.
     match cell::difference(row, metric) {
-        Some(difference) => format!("{value}<br>({difference})"),
-        None => value,
+        Some(difference) => format!("{value}<br>({difference})").replace('~', "\\~"),
+        None => value.replace('~', "\\~"),
     }
 }
 

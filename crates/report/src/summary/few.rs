@@ -198,10 +198,12 @@ pub(crate) fn of_requests(share: f64) -> String {
     match nearest {
         Some((_, words)) if share >= 0.075 => format!("{words} requests"),
         // One digit: a share of few requests is not known better.
-        _ => format!(
-            "about {} % of the requests",
-            digits::value(share * 100.0, Some(share * 100.0 * 0.2))
-        ),
+        _ => {
+            let percent = share * 100.0;
+            let place = 10f64.powf(percent.log10().floor());
+            let rounded = (percent / place).round() * place;
+            format!("about {} % of the requests", digits::planned(rounded))
+        }
     }
 }
 
@@ -213,6 +215,17 @@ mod tests {
     fn shares_are_named_as_exactly_as_they_are_known() {
         let shares = [0.004, 0.019, 0.05, 0.09, 0.11, 0.19, 0.24, 0.31, 0.52, 0.98];
         let words: Vec<String> = shares.into_iter().map(of_requests).collect();
-        insta::assert_snapshot!(words.join("\n"), @"");
+        insta::assert_snapshot!(words.join("\n"), @"
+        about 0.4 % of the requests
+        about 2 % of the requests
+        about 5 % of the requests
+        about a tenth of the requests
+        about a tenth of the requests
+        about a fifth of the requests
+        about a quarter of the requests
+        about a third of the requests
+        about half of the requests
+        nearly all requests
+        ");
     }
 }

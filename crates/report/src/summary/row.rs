@@ -223,7 +223,13 @@ impl<'a> Row<'a> {
                 .map(|round| round.round)
                 .collect::<BTreeSet<u32>>()
                 .len(),
-            verdict_text: remarked(verdict.to_string(), remark.as_deref()),
+            verdict_text: match (&verdict, &estimate) {
+                (Verdict::NotCompared, Some(_)) => remarked(
+                    "not compared: the verdict on the baseline is withheld".to_owned(),
+                    remark.as_deref(),
+                ),
+                _ => remarked(verdict.to_string(), remark.as_deref()),
+            },
             in_words: compared
                 .filter(|_| !verdict.is_invalid())
                 .and_then(|row| self.in_words(row, &metrics, few_pay.as_ref(), frame)),

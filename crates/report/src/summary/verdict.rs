@@ -131,6 +131,7 @@ impl Verdict {
         let remedy = match headline {
             // Nothing is typical of a closed loop, whose rate decides.
             Metric::Requests => root.name.remedy().replace("typical ±20us", "requests ±2%"),
+            Metric::Mean => root.name.remedy().replace("typical ±", "mean ±"),
             _ => root.name.remedy().to_owned(),
         };
         Some(Self::Withheld {

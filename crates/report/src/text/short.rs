@@ -68,7 +68,8 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
 
 /// The figures that one decides by; those that a variant costs beside what they differ by from the baseline.
 fn figures(summary: &Summary, width: usize) -> String {
-    let is_compared = summary.comparisons > 0;
+    let is_estimated = |row: &VariantSummary| cell::difference(row, summary.headline).is_some();
+    let is_compared = summary.comparisons > 0 || summary.variants.iter().any(is_estimated);
     let columns = [summary.headline, Metric::P99, Metric::Cpu, Metric::Memory];
     let has_overhead =
         |metric: Metric| is_compared && !matches!(metric, Metric::P99 | Metric::Memory);

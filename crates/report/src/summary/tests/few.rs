@@ -1,0 +1,124 @@
+//! Costs that few requests pay: planted into a recording of a lab.
+
+use stats::Histogram;
+
+use super::*;
+use crate::{Hdr, Terminal};
+
+const LAB: &str = include_str!("../../../../../labs/router-extensibility/records/batching.json");
+const ROW: &str = "one by one, batches allowed";
+
+/// Each so many-th request of a variant takes another time, in every round, and of each request of the
+/// rotation.
+fn planted_in(variant: &str, each: u64, of: impl Fn(u64) -> u64) -> Recording {
+    let planted = |latency: &Hdr| {
+        let mut planted = Histogram::new();
+        let mut seen = 0;
+        for (value_ns, count) in latency.histogram().recorded() {
+            for _ in 0..count {
+                seen += 1;
+                let is_meant = seen % each == 0;
+                planted.record_ns(if is_meant { of(value_ns) } else { value_ns });
+            }
+        }
+        Hdr::of(&planted)
+    };
+    let mut recording: Recording = serde_json::from_str(LAB).unwrap();
+    let rounds = recording.rounds.iter_mut();
+    for round in rounds.filter(|it| it.variant == variant) {
+        round.latency_ns_hdr = planted(&round.latency_ns_hdr);
+        for request in &mut round.requests {
+            request.latency_ns_hdr = planted(&request.latency_ns_hdr);
+        }
+    }
+    recording
+}
+
+fn planted(each: u64, more_ns: u64) -> Recording {
+    planted_in(ROW, each, |value_ns| value_ns + more_ns)
+}
+
+fn few(recording: &Recording) -> (Summary, FewPay) {
+    let summary = Summary::of(recording);
+    let few = summary.variant(ROW).unwrap().few_pay.clone();
+    let few = few.unwrap_or_else(|| panic!("{}", summary.variant(ROW).unwrap().verdict_text));
+    (summary, few)
+}
+
+#[test]
+fn the_mean_and_the_share_that_pays_are_those_that_were_planted() {
+    for (each, more_us) in [(10, 20_000), (50, 5_000), (4, 400), (5, 5_000)] {
+        let (_, few) = few(&planted(each, more_us * 1000));
+        let share = few.share_of_requests.unwrap() * crate::float::float(each);
+        assert!((0.85..1.15).contains(&share), "1 of {each}: {few:?}");
+        let truth = crate::float::float(more_us) / crate::float::float(each);
+        let mean = few.latency_us_mean / truth;
+        assert!((0.9..1.15).contains(&mean), "{more_us} us: {few:?}");
+    }
+}
+
+#[test]
+fn without_such_requests_the_mean_has_no_place_in_the_verdict() {
+    let recording: Recording = serde_json::from_str(LAB).unwrap();
+    let summary = Summary::of(&recording);
+    assert!(summary.variants.iter().all(|row| row.few_pay.is_none()));
+}
+
+#[test]
+fn every_format_says_both_and_who_pays() {
+    let (summary, few) = few(&planted(50, 5_000_000));
+    let recording = planted(50, 5_000_000);
+    insta::assert_snapshot!(few.words, @"mean +96 us (about 2 % of the requests pay)");
+    insta::assert_snapshot!(summary.variant(ROW).unwrap().verdict_text, @"no difference shown; mean +96 us (about 2 % of the requests pay)");
+    insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"A typical request takes 16 us (12 to 20) longer with `batch of 2`, 188 us (183 to 193) longer with `batch of 10`, than with `one by one` (91.6 us), at 100 requests/s; no difference shown for 1 of 3; on average, slow requests included, +96 us (86 to 105) with `one by one, batches allowed`: about 2 % of the requests pay.");
+    let terminal = Terminal::plain(100);
+    let one = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (format, text) in [
+        ("text", crate::text(&recording, &summary, terminal)),
+        ("full", crate::full_text(&recording, &summary, terminal)),
+        ("markdown", crate::markdown(&recording, &summary)),
+        ("comment", crate::comment(&recording, &summary)),
+        ("html", crate::html(&recording, &summary)),
+        ("json", crate::json(&recording, &summary)),
+        ("junit", crate::junit(&recording, &summary)),
+        ("csv", crate::csv(&recording, &summary)),
+    ] {
+        let text = one(text);
+        for part in ["+96 us", "about 2 % of the requests pay"] {
+            assert!(text.contains(part), "no `{part}` in {format}:\n{text}");
+        }
+    }
+    let wide = crate::text(&recording, &summary, Terminal::plain(200));
+    assert!(
+        one(wide.clone()).contains("no difference shown; mean +96 us"),
+        "{wide}"
+    );
+}
+
+#[test]
+fn the_picture_has_a_second_mark_on_an_axis_that_holds_it() {
+    let recording = planted(10, 20_000_000);
+    let page = crate::html(&recording, &Summary::of(&recording));
+    assert_eq!(page.matches("<g class=\"mark worse mean\">").count(), 1);
+    let plain: Recording = serde_json::from_str(LAB).unwrap();
+    let without = crate::html(&plain, &Summary::of(&plain));
+    assert!(!without.contains(" mean\">"));
+    // No mark lies outside of the picture.
+    let places = page.split("cx=\"").skip(1);
+    let places = places.filter_map(|rest| rest.split_once('%')?.0.parse::<f64>().ok());
+    let places: Vec<f64> = places.collect();
+    assert!(
+        places.iter().all(|it| (0.0..=100.0).contains(it)),
+        "{places:?}"
+    );
+}
+
+#[test]
+fn savings_of_few_requests_are_told_as_well() {
+    // What the baseline's tenth pays, the variant spares.
+    let recording = planted_in("one by one", 10, |value_ns| value_ns + 20_000_000);
+    let (summary, few) = few(&recording);
+    let share = few.share_of_requests.unwrap();
+    assert!((0.085..0.115).contains(&share), "{few:?}");
+    insta::assert_snapshot!(summary.variant(ROW).unwrap().verdict_text, @"faster by 1.0 to 2.7 us; mean -2.0 ms (about a tenth of the requests save more)");
+}

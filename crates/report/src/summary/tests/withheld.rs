@@ -1,0 +1,232 @@
+//! A verdict that is withheld leaves an estimate with its cause, in every format.
+
+use stats::Histogram;
+
+use super::*;
+use crate::gate::{Gate, Undecided};
+use crate::{Hdr, Terminal};
+
+/// Moves the lateness of every send by so many microseconds.
+fn later(round: &mut RoundRecord, by_us: u64) {
+    let mut late = Histogram::new();
+    for (value_ns, count) in round.lateness_ns_hdr.histogram().recorded() {
+        late.record_n_ns(value_ns + by_us * 1000, count);
+    }
+    round.lateness_ns_hdr = Hdr::of(&late);
+}
+
+fn sample(sample: Sample) -> Recording {
+    sample.variant("a", 700.0).variant("b", 790.0).build()
+}
+
+/// In turn, `b` was late, and others used most of the machine meanwhile.
+fn late_on_a_busy_machine() -> Recording {
+    let mut recording = sample(Sample::open());
+    for round in &mut recording.rounds {
+        if round.variant == "b" {
+            later(round, 2_240);
+            round.machine.as_mut().unwrap().busy_us += round.elapsed_us * 148 / 100;
+        }
+    }
+    recording
+}
+
+fn gates() -> Vec<Gate> {
+    vec!["mean overhead < 1s".parse().unwrap()]
+}
+
+#[test]
+fn every_format_shows_the_estimate_its_cause_and_that_it_is_not_trusted() {
+    let recording = late_on_a_busy_machine();
+    let summary = Summary::of(&recording).judged(&gates(), Undecided::Fails);
+    let row = summary.variant("b").unwrap();
+    assert!(!row.has_number() && row.metrics.is_empty());
+    let figures = row.estimate.as_ref().unwrap();
+    let overhead = figures.metrics[&Metric::Mean].overhead.as_ref().unwrap();
+    let ends = overhead.difference_low.zip(overhead.difference_high);
+    let (low, high) = ends.unwrap();
+    assert!(low < 90.0 && 90.0 < high, "{low} to {high}");
+    insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"No verdict: other programs used 75 % of the cores (failed check: lateness). Estimate +88 us (85 to 96), not trusted. End what else runs, or use `--until 'mean ±20us'`.");
+    insta::assert_snapshot!(row.verdict_text, @"no verdict: other programs used 75 % of the cores; ~+88 us (85 to 96), not trusted");
+    let terminal = Terminal::plain(100);
+    let one = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (format, text) in [
+        ("text", crate::text(&recording, &summary, terminal)),
+        ("full", crate::full_text(&recording, &summary, terminal)),
+        ("markdown", crate::markdown(&recording, &summary)),
+        ("comment", crate::comment(&recording, &summary)),
+        ("html", crate::html(&recording, &summary)),
+        ("json", crate::json(&recording, &summary)),
+        ("junit", crate::junit(&recording, &summary)),
+        ("csv", crate::csv(&recording, &summary)),
+    ] {
+        let text = one(text).replace("\\~", "~");
+        for part in ["other programs used", "+88 us", "not trusted"] {
+            assert!(text.contains(part), "no `{part}` in {format}:\n{text}");
+        }
+    }
+    // The short table has it in the columns of the figure.
+    let short = crate::text(&recording, &summary, terminal);
+    let line = short.lines().find(|line| line.starts_with("b ")).unwrap();
+    assert!(line.contains("~0.79") && line.contains("~+0.09"), "{short}");
+    assert!(line.contains("not trusted: machine load"), "{short}");
+    // Said once: not among the invalid, and each check on one line.
+    assert!(!short.contains("Invalid"), "{short}");
+    assert_eq!(
+        short.matches("99 % of the sends left").count(),
+        1,
+        "{short}"
+    );
+    let value: serde_json::Value =
+        serde_json::from_str(&crate::json(&recording, &summary)).unwrap();
+    let row = &value["summary"]["variants"][1];
+    assert_eq!(row["verdict"]["state"], "withheld");
+    assert_eq!(row["verdict"]["check"], "machine-load");
+    assert_eq!(row["verdict"]["failed"][0], "lateness");
+    assert_eq!(row["estimate"]["trusted"], false);
+    assert_eq!(row["metrics"].as_object().unwrap().len(), 0);
+    let csv = crate::csv(&recording, &summary);
+    let doubtful = csv.lines().filter(|line| line.ends_with(",false")).count();
+    let trusted = csv.lines().filter(|line| line.ends_with(",true")).count();
+    assert!(doubtful > 10 && doubtful == trusted, "{csv}");
+}
+
+#[test]
+fn a_gate_on_it_is_undecided_and_says_why() {
+    let recording = late_on_a_busy_machine();
+    let summary = Summary::of(&recording).judged(&gates(), Undecided::Fails);
+    let gate = &summary.gates[0];
+    assert!(!gate.is_passed);
+    insta::assert_snapshot!(gate.reason, @"undecided: the verdict on `b` is withheld: other programs used 75 % of the cores (failed check: lateness)");
+}
+
+#[test]
+fn a_closed_loop_is_told_to_go_on_by_its_own_figure() {
+    let mut recording = sample(Sample::closed());
+    for round in &mut recording.rounds {
+        let machine = round.machine.as_mut().unwrap();
+        machine.busy_us += round.elapsed_us;
+        round.generator.waited_for_cpu = Some(Duration::from_micros(round.elapsed_us * 6 / 10));
+    }
+    let summary = Summary::of(&recording);
+    insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"No verdict: other programs used 51 % of the cores (failed check: generator starved). Estimate -11.2 ±0.6 % requests/s, not trusted. End what else runs, or use `--until 'requests ±2%'`.");
+}
+
+#[test]
+fn without_a_trusted_baseline_there_are_values_and_an_estimate() {
+    let mut recording = late_on_a_busy_machine();
+    for round in &mut recording.rounds {
+        round.variant = if round.variant == "a" { "b" } else { "a" }.to_owned();
+    }
+    let summary = Summary::of(&recording);
+    let row = summary.variant("b").unwrap();
+    assert_eq!(row.verdict, Verdict::NotCompared);
+    // Its own figures are trusted, and a difference is not.
+    assert!(row.metric(Metric::Mean).unwrap().overhead.is_none());
+    insta::assert_snapshot!(row.verdict_text, @"not compared: the verdict on the baseline is withheld; ~-88 us (-96 to -85), not trusted");
+    insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"No verdict: other programs used 75 % of the cores (failed check: lateness) while the baseline `a` was measured. Estimate -88 us (-96 to -85), not trusted. End what else runs, or use `--until 'mean ±20us'`.");
+}
+
+#[test]
+fn what_did_no_work_has_no_estimate() {
+    let mut recording = late_on_a_busy_machine();
+    recording.variants[1].proof = Some(Proof::default());
+    let summary = Summary::of(&recording);
+    let row = summary.variant("b").unwrap();
+    assert!(row.estimate.is_none());
+    let out = crate::text(&recording, &summary, Terminal::plain(100));
+    assert!(!out.contains('~'), "{out}");
+}
+
+#[test]
+fn several_estimates_are_named_with_their_variants() {
+    let mut recording = Sample::open()
+        .rounds(12)
+        .variant("a", 700.0)
+        .variant("b", 790.0)
+        .variant("c", 900.0)
+        .build();
+    for round in recording.rounds.iter_mut().filter(|it| it.variant != "a") {
+        later(round, 2_240);
+    }
+    let summary = Summary::of(&recording);
+    insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"No verdict: 1 % of the sends left more than 2.26 ms late. Estimates, not trusted: +89 us (84 to 96) with `b`, +198 us (187 to 206) with `c`. Give the generator a core: `pin` the systems, or run as root for real-time priority (`ulimit -r` grants it too).");
+}
+
+#[test]
+fn side_by_side_equal_lateness_asks_for_care_and_a_difference_withholds() {
+    let mut recording = sample(Sample::side_by_side());
+    recording.rounds.iter_mut().for_each(|it| later(it, 2_240));
+    let summary = Summary::of(&recording);
+    for name in ["a", "b"] {
+        assert_eq!(state(&summary, name, CheckName::Lateness), CheckState::Weak);
+    }
+    assert_eq!(
+        state(&summary, "b", CheckName::LatenessApart),
+        CheckState::Ok
+    );
+    assert!(matches!(
+        summary.variants[1].verdict,
+        Verdict::Slower { .. }
+    ));
+    // 60 us are more than the half of the interval of some 80 us.
+    for round in recording.rounds.iter_mut().filter(|it| it.variant == "b") {
+        later(round, 60);
+    }
+    let summary = Summary::of(&recording);
+    let check = |summary: &Summary| {
+        let checks = summary.variants[1].checks.iter();
+        let apart = |it: &&Check| it.name == CheckName::LatenessApart;
+        checks.clone().find(apart).cloned().unwrap()
+    };
+    let found = check(&summary);
+    assert_eq!(found.state, CheckState::Failed, "{found:?}");
+    assert!((60.0..63.0).contains(&found.figure), "{found:?}");
+    insta::assert_snapshot!(summary.variants[1].verdict_text, @"no verdict: its sends and the baseline's were not equally late, by 61.2 us at least; ~+77 us (72 to 85), not trusted");
+    // Who opens a connection for each request waits for it: that is part of what is measured.
+    for round in recording.rounds.iter_mut().filter(|it| it.variant == "b") {
+        round.connect_ns_hdr = round.latency_ns_hdr.clone();
+    }
+    let summary = Summary::of(&recording);
+    let mut checks = summary.variants[1].checks.iter();
+    assert!(checks.all(|it| it.name != CheckName::LatenessApart));
+}
+
+#[test]
+fn in_turn_the_same_lateness_withholds() {
+    let mut recording = sample(Sample::open());
+    recording.rounds.iter_mut().for_each(|it| later(it, 2_240));
+    let summary = Summary::of(&recording);
+    assert_eq!(
+        state(&summary, "b", CheckName::Lateness),
+        CheckState::Failed
+    );
+}
+
+#[test]
+fn side_by_side_pauses_of_both_ask_for_care_and_those_of_one_withhold() {
+    let disturb = |round: &mut RoundRecord| {
+        let length = Duration::from_micros(round.elapsed_us / 20);
+        round.generator.pauses = vec![Pause {
+            at: Duration::from_secs(1),
+            length,
+        }];
+        let waited = Duration::from_micros(round.elapsed_us * 7 / 10);
+        round.generator.waited_for_cpu = Some(waited);
+    };
+    let names = [CheckName::GeneratorPauses, CheckName::GeneratorStarved];
+    let mut recording = sample(Sample::side_by_side());
+    recording.rounds.iter_mut().for_each(disturb);
+    let summary = Summary::of(&recording);
+    for name in names {
+        assert_eq!(state(&summary, "b", name), CheckState::Weak);
+    }
+    assert!(summary.variants[1].has_number());
+    let mut recording = sample(Sample::side_by_side());
+    let own = recording.rounds.iter_mut().filter(|it| it.variant == "b");
+    own.for_each(disturb);
+    let summary = Summary::of(&recording);
+    for name in names {
+        assert_eq!(state(&summary, "b", name), CheckState::Failed);
+    }
+}
