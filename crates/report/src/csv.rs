@@ -54,7 +54,8 @@ pub fn csv(_: &Recording, summary: &Summary) -> String {
 
 /// Figures that are no metric: they are compared with nothing.
 fn further(row: &VariantSummary) -> Vec<(String, String)> {
-    let bytes = row.bodies.bytes_mean.filter(|_| row.has_number());
+    let bytes = row.bodies.bytes_mean;
+    let bytes = bytes.filter(|_| row.has_number() || row.estimate.is_some());
     let bytes = bytes.map(|bytes| ("body_bytes".to_owned(), bytes.to_string()));
     let of_status = row.by_status.iter().flat_map(|(status, seen)| {
         [

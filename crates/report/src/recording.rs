@@ -38,7 +38,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How numbers are computed and recorded. Raised when old and new recordings stop being comparable.
-pub const METHOD: u32 = 2;
+pub const METHOD: u32 = 3;
 
 /// Everything one run wrote down.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -352,6 +352,7 @@ mod tests {
           Outcomes      passed 100,000; 2xx 100,000
           Throughput    21.7 MB/s in, 19.0 MB/s out
           Connections   100 opened, in 58.9 us (median)
+          Bodies        30 bytes a response
           Generator     5.15 us CPU a request, busy 70 % of 1 thread
           Time          736 ms
         ");
@@ -390,6 +391,7 @@ mod tests {
           Outcomes      passed 100,000; 2xx 100,000
           Throughput    0.640 MB/s in, 0.560 MB/s out
           Connections   100 opened, in 59.8 us (median)
+          Bodies        30 bytes a response
           Lateness      50 % 10.1 us, 99 % 19.8 us, max 20.0 us (actual send minus due; part of the latency)
           Service time  50 % 717 us, 99 % 1.44 ms (from the actual send)
           Generator     175 us CPU a request, busy 70 % of 1 thread, real-time
@@ -458,6 +460,7 @@ mod tests {
           Outcomes      passed 99,990, mismatched 10 (status 10); 2xx 99,990, 4xx 10
           Throughput    21.7 MB/s in, 19.0 MB/s out
           Connections   100 opened, in 58.9 us (median)
+          Bodies        30 bytes a response
           Generator     5.15 us CPU a request, busy 70 % of 1 thread
           Time          736 ms
 

@@ -63,7 +63,7 @@ fn other_formats_and_newer_methods_are_refused_with_what_to_do() {
             value["weigh"]["version"] = "7.1.0".into();
             value.as_object_mut().unwrap().remove("rounds");
         })),
-        @"the recording was made by method 9 and this `weigh` knows methods up to 2; read it with `weigh` 7.1.0 or newer"
+        @"the recording was made by method 9 and this `weigh` knows methods up to 3; read it with `weigh` 7.1.0 or newer"
     );
 }
 

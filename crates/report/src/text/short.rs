@@ -158,13 +158,10 @@ mod tests {
             .unwrap();
         let lines = checks.lines().filter(|line| line.starts_with("- "));
         let lines: Vec<&str> = lines.collect();
-        for (line, name) in lines.iter().zip(["a", "b", "c", "d", "e", "f"]) {
-            assert!(
-                line.starts_with(&format!("- {name}: failures (weak)")),
-                "{said}"
-            );
-        }
-        assert!(lines[6].contains("more, which --full shows"), "{said}");
+        assert!(
+            lines[0].starts_with("- a, b, c, d, e, f: failures (weak)"),
+            "{said}"
+        );
     }
 
     #[test]

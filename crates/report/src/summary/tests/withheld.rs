@@ -68,7 +68,10 @@ fn every_format_shows_the_estimate_its_cause_and_that_it_is_not_trusted() {
     // The short table has it in the columns of the figure.
     let short = crate::text(&recording, &summary, terminal);
     let line = short.lines().find(|line| line.starts_with("b ")).unwrap();
-    assert!(line.contains("~0.79") && line.contains("~+0.09"), "{short}");
+    assert!(
+        line.contains("~0.79") && line.contains("~+0.088"),
+        "{short}"
+    );
     assert!(line.contains("not trusted: machine load"), "{short}");
     // Said once: not among the invalid, and each check on one line.
     assert!(!short.contains("Invalid"), "{short}");
