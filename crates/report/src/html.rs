@@ -158,11 +158,7 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
             tables::by_instance(summary),
         ),
         Section::new("bodies", bodies::TITLE, tables::bodies(summary)),
-        Section::new(
-            "statuses",
-            bodies::STATUS_TITLE,
-            tables::statuses(summary),
-        ),
+        statuses(summary),
         Section::new("sent", sent::TITLE, tables::was_sent(summary)),
         hottest(recording),
         Section::new(
@@ -196,6 +192,11 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
             provenance::reproduced(recording),
         ),
     ]
+}
+
+fn statuses(summary: &Summary) -> Section {
+    let table = tables::statuses(summary);
+    Section::new("statuses", bodies::STATUS_TITLE, table)
 }
 
 fn heading(recording: &Recording, summary: &Summary) -> String {

@@ -346,7 +346,7 @@ fn coded(rounds: &[RoundRecord]) -> Option<CodedAnswers> {
 fn by_status(rounds: &[RoundRecord]) -> BTreeMap<u16, Hdr> {
     let mut all: BTreeMap<u16, Histogram> = BTreeMap::new();
     for (status, latency) in rounds.iter().flat_map(|it| &it.latency_by_status_ns_hdr) {
-        let sum = all.entry(*status).or_insert_with(Histogram::new);
+        let sum = all.entry(*status).or_default();
         sum.add(&latency.histogram());
     }
     let all = all.iter();

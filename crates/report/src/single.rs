@@ -181,6 +181,18 @@ fn steps(round: &RoundRecord) -> String {
     out + &format!("  {:<13} {}\n", "Iterations", counts.join(", "))
 }
 
+fn connections(round: &RoundRecord) -> String {
+    let connections = round.connect_ns_hdr.histogram();
+    match connections.quantile_ns(0.5) {
+        None => "none opened".to_owned(),
+        Some(p50) => format!(
+            "{} opened, in {} (median)",
+            digits::count(connections.len()),
+            digits::duration_ns(float(p50))
+        ),
+    }
+}
+
 fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> String {
     let elapsed_us = round.elapsed_us;
     // Bytes per microsecond are 10^6 bytes per second.
@@ -188,7 +200,6 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
         0 => cell::NOTHING.to_owned(),
         us => digits::value(float(bytes) / float(us), None),
     };
-    let connections = round.connect_ns_hdr.histogram();
     let mut facts = vec![
         ("Outcomes", counts(row)),
         (
@@ -199,17 +210,7 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
                 per_s(round.bytes_out)
             ),
         ),
-        (
-            "Connections",
-            match connections.quantile_ns(0.5) {
-                None => "none opened".to_owned(),
-                Some(p50) => format!(
-                    "{} opened, in {} (median)",
-                    digits::count(connections.len()),
-                    digits::duration_ns(float(p50))
-                ),
-            },
-        ),
+        ("Connections", connections(round)),
     ];
     if round.sent_again > 0 {
         facts.push(("Sent again", sent_again(round.sent_again)));

@@ -55,7 +55,7 @@ use crate::describe;
 use crate::float::float;
 use crate::gate::judgement::Judgement;
 use crate::metric::Metric;
-use crate::recording::{Kind, Recording, Revisions, RoundRecord};
+use crate::recording::{Kind, NoiseFloor, Recording, Revisions, RoundRecord};
 use crate::until::UntilSummary;
 use figures::Figures;
 use row::{Frame, Row, remarked};
@@ -224,12 +224,13 @@ impl Summary {
         };
         let baseline_of =
             |row: &Row<'_>| measured_baseline_of(row).filter(|baseline| baseline.invalid.is_none());
-        let compared_names: Vec<&str> = rows
+        let compared = rows
             .iter()
             .filter(|row| row.invalid.is_none() && !row.is_baseline())
-            .filter(|row| baseline_of(row).is_some())
-            .map(|row| row.variant.name.as_str())
-            .collect();
+            .filter(|row| baseline_of(row).is_some());
+        let compared_names: Vec<&str> = compared.map(|row| row.variant.name.as_str()).collect();
+        let measured = rows.iter().filter(|row| row.is_measured());
+        let estimated = measured.filter(|row| !row.is_baseline()).count();
         let comparisons = compared_names.len();
         let is_open_loop = recording.load.model.is_open();
         let order = recording.order_measured();
@@ -238,20 +239,11 @@ impl Summary {
             kind: recording.kind,
             headline,
             confidence_each: confidence::each(recording.until.is_some(), comparisons),
-            confidence_of_estimates: confidence::each(
-                recording.until.is_some(),
-                rows.iter()
-                    .filter(|row| row.is_measured() && !row.is_baseline())
-                    .count(),
-            ),
+            confidence_of_estimates: confidence::each(recording.until.is_some(), estimated),
             round_s: round_seconds(recording),
-            // The floor was weighed in turn, and says nothing about systems side by side.
             sent_otherwise: sent::differs(recording).then_some(recording),
             told_by: told_by(recording, &rows),
-            noise_floor: match order {
-                Order::SideBySide => None,
-                Order::InTurn => recording.environment.noise_floor.as_ref(),
-            },
+            noise_floor: noise_floor(recording),
         };
         let variants: Vec<VariantSummary> = rows
             .iter()
@@ -399,6 +391,12 @@ fn headline(recording: &Recording) -> Metric {
 fn measurements_repeated(recording: &Recording) -> usize {
     let rounds = recording.rounds.iter();
     rounds.filter(|round| round.disturbed).count()
+}
+
+/// The noise floor of the machine; none side by side, since it was weighed in turn.
+fn noise_floor(recording: &Recording) -> Option<&NoiseFloor> {
+    let floor = recording.environment.noise_floor.as_ref();
+    floor.filter(|_| recording.order_measured() == Order::InTurn)
 }
 
 /// The length of a slice, in microseconds; it is one for the whole run.

@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use super::{Evidence, Recorder, Times};
 use crate::measurement::{FailureKind, GeneratorCost, Measurement};
 
@@ -32,7 +30,7 @@ fn load(timeout_ns: Option<u64>, end_ns: Option<u64>) -> Measurement {
 #[test]
 fn a_load_lasts_to_its_planned_end_although_answers_ended_before() {
     let found = load(None, Some(START + 3 * S));
-    assert_eq!(found.elapsed, Duration::from_secs(3));
+    assert_eq!(found.elapsed, std::time::Duration::from_secs(3));
     // Windows without an answer are a part of the load.
     assert_eq!(found.windows.len(), 30);
     assert_eq!(found.windows.iter().map(|it| it.completed).sum::<u64>(), 1);
@@ -41,14 +39,17 @@ fn a_load_lasts_to_its_planned_end_although_answers_ended_before() {
 #[test]
 fn a_timeout_is_an_outcome_at_its_own_time() {
     let found = load(Some(START + 4 * S), Some(START + 3 * S));
-    assert_eq!(found.elapsed, Duration::from_secs(4));
+    assert_eq!(found.elapsed, std::time::Duration::from_secs(4));
     assert_eq!(
         load(Some(START + 2 * S), None).elapsed,
-        Duration::from_secs(2)
+        std::time::Duration::from_secs(2)
     );
 }
 
 #[test]
 fn a_load_that_a_number_ends_lasts_to_its_last_outcome() {
-    assert_eq!(load(None, None).elapsed, Duration::from_millis(50));
+    assert_eq!(
+        load(None, None).elapsed,
+        std::time::Duration::from_millis(50)
+    );
 }

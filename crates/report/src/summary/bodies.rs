@@ -130,7 +130,7 @@ pub(super) fn by_status(rounds: &[&RoundRecord]) -> BTreeMap<u16, StatusSummary>
         .iter()
         .flat_map(|round| &round.latency_by_status_ns_hdr)
     {
-        let sum = all.entry(*status).or_insert_with(stats::Histogram::new);
+        let sum = all.entry(*status).or_default();
         sum.add(&latency.histogram());
     }
     let summary = |(status, latency): (u16, stats::Histogram)| {

@@ -69,7 +69,13 @@ impl<'a> Row<'a> {
             complete: &complete,
             figures: &figures,
         });
-        let invalid = verdict::invalid(recording.kind, variant, &outcomes, &checks, &all, headline);
+        let invalid = verdict::invalid(
+            recording.kind,
+            variant,
+            (&outcomes, &all),
+            &checks,
+            headline,
+        );
         let invalid = invalid.or_else(|| {
             complete.is_empty().then(|| {
                 Verdict::invalid(
@@ -173,6 +179,30 @@ impl<'a> Row<'a> {
         )
     }
 
+    /// Its rounds. Distinct ones, because a baseline has a measurement in each of its groups.
+    fn rounds(&self) -> usize {
+        let rounds = self.complete.iter().map(|round| round.round);
+        rounds.collect::<BTreeSet<u32>>().len()
+    }
+
+    fn metrics(
+        &self,
+        against: Option<&Against<'_>>,
+        frame: &Frame<'_>,
+    ) -> BTreeMap<Metric, MetricSummary> {
+        let mut metrics = self.figures.metrics(against, frame.confidence_each);
+        if let (Kind::Load, [round]) = (frame.kind, &self.complete[..]) {
+            blocks::give_intervals(round, &mut metrics);
+        }
+        metrics
+    }
+
+    fn bodies(&self, baseline: Option<&Self>) -> bodies::BodiesSummary {
+        let baseline = baseline.filter(|_| !self.is_baseline());
+        let baseline = baseline.map(|row| row.variant);
+        bodies::of(self.variant, baseline, &self.complete)
+    }
+
     /// The row of the report; `measured` is its baseline, be it trusted or not.
     pub(super) fn summarize(&self, measured: Option<&Self>, frame: &Frame<'_>) -> VariantSummary {
         // Not with a baseline that is not believed; its variants keep their own figures.
@@ -182,16 +212,9 @@ impl<'a> Row<'a> {
         let is_shown = self.invalid.is_none() || frame.kind == Kind::Load;
         let compared = baseline.filter(|_| is_shown && !self.is_baseline());
         let against = compared.map(|row| self.against(row, frame));
-        let metrics = if is_shown {
-            let mut metrics = self
-                .figures
-                .metrics(against.as_ref(), frame.confidence_each);
-            if let (Kind::Load, [round]) = (frame.kind, &self.complete[..]) {
-                blocks::give_intervals(round, &mut metrics);
-            }
-            metrics
-        } else {
-            BTreeMap::new()
+        let metrics = match is_shown {
+            true => self.metrics(against.as_ref(), frame),
+            false => BTreeMap::new(),
         };
         let verdict = match &self.invalid {
             Some(invalid) => invalid.clone(),
@@ -216,20 +239,8 @@ impl<'a> Row<'a> {
             name: self.variant.name.clone(),
             is_baseline: self.is_baseline(),
             baseline: self.baseline.to_owned(),
-            // Distinct rounds, because a baseline has a measurement in each of its groups.
-            rounds: self
-                .complete
-                .iter()
-                .map(|round| round.round)
-                .collect::<BTreeSet<u32>>()
-                .len(),
-            verdict_text: match (&verdict, &estimate) {
-                (Verdict::NotCompared, Some(_)) => remarked(
-                    "not compared: the verdict on the baseline is withheld".to_owned(),
-                    remark.as_deref(),
-                ),
-                _ => remarked(verdict.to_string(), remark.as_deref()),
-            },
+            rounds: self.rounds(),
+            verdict_text: verdict_text(&verdict, estimate.as_ref(), remark.as_deref()),
             in_words: compared
                 .filter(|_| !verdict.is_invalid())
                 .and_then(|row| self.in_words(row, &metrics, few_pay.as_ref(), frame)),
@@ -240,13 +251,7 @@ impl<'a> Row<'a> {
             outcomes: self.outcomes,
             statuses: self.statuses.clone(),
             by_status: bodies::by_status(&self.complete),
-            bodies: bodies::of(
-                self.variant,
-                baseline
-                    .filter(|_| !self.is_baseline())
-                    .map(|row| row.variant),
-                &self.complete,
-            ),
+            bodies: self.bodies(baseline),
             metrics,
             systems: if is_shown {
                 self.figures.systems(self.variant)
@@ -271,6 +276,16 @@ impl<'a> Row<'a> {
             rate_windows: is_shown.then(|| RateWindows::of(&self.complete)).flatten(),
             checks,
         }
+    }
+}
+
+fn verdict_text(verdict: &Verdict, estimate: Option<&Estimate>, remark: Option<&str>) -> String {
+    match (verdict, estimate) {
+        (Verdict::NotCompared, Some(_)) => remarked(
+            "not compared: the verdict on the baseline is withheld".to_owned(),
+            remark,
+        ),
+        _ => remarked(verdict.to_string(), remark),
     }
 }
 

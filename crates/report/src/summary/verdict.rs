@@ -244,9 +244,8 @@ fn amount(headline: Metric, overhead: &OverheadSummary, is_faster: bool) -> Opti
 pub(super) fn invalid(
     kind: Kind,
     variant: &VariantRecord,
-    outcomes: &Outcomes,
+    (outcomes, rounds): (&Outcomes, &[&RoundRecord]),
     checks: &[Check],
-    rounds: &[&RoundRecord],
     headline: Metric,
 ) -> Option<Verdict> {
     if let VariantStatus::Invalid { kind, reason } = &variant.status {
