@@ -4,8 +4,7 @@ use crate::digits;
 use crate::metric::{Metric, Unit};
 use crate::summary::{MetricSummary, PooledDifference, VariantSummary, tail};
 
-/// What stands where there is no number.
-pub(crate) const NOTHING: &str = "–";
+pub(crate) use crate::digits::NOTHING;
 
 /// `0.90`
 pub(crate) fn value(row: &VariantSummary, metric: Metric) -> String {
@@ -134,20 +133,9 @@ pub(crate) fn difference_of(summary: &MetricSummary, unit: Unit, scale: f64) -> 
 pub(crate) fn change(row: &VariantSummary, metric: Metric) -> Option<String> {
     let trusted = row.metric(metric).filter(|it| it.overhead.is_some());
     trusted.map_or_else(
-        || change_of(estimated(row, metric)?).map(doubtful),
-        change_of,
+        || estimated(row, metric)?.change().map(doubtful),
+        MetricSummary::change,
     )
-}
-
-/// The same for a figure that is not in the row's metrics.
-pub(crate) fn change_of(summary: &MetricSummary) -> Option<String> {
-    let overhead = summary.overhead.as_ref()?;
-    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-    let ends = overhead.ratio_low.zip(overhead.ratio_high);
-    let ends = ends.map(|(low, high)| (percent(low), percent(high)));
-    // A change in percent has the size of 100, whatever the values are.
-    let change = digits::estimate(percent(overhead.ratio?), ends, 100.0);
-    Some(format!("{change} %"))
 }
 
 /// A single number in the metric's unit, without an interval.

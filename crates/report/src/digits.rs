@@ -123,6 +123,9 @@ fn with_thousands(digits: &str) -> String {
     grouped + fraction
 }
 
+/// What stands where there is no number.
+pub(crate) const NOTHING: &str = "–";
+
 /// The half-width, or what the histograms can resolve at a value of this size, whichever is larger.
 pub(crate) fn at_least_resolution(half_width: f64, scale: f64) -> f64 {
     half_width.max(scale.abs() * RESOLUTION)

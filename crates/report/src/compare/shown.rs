@@ -205,7 +205,7 @@ fn lines(
             value(&compared.a),
             value(&compared.b),
             or_nothing(difference(compared, unit)),
-            or_nothing(cell::change_of(&compared.b)),
+            or_nothing(compared.b.change()),
         ])
     };
     Metric::ALL.into_iter().filter_map(line).collect()

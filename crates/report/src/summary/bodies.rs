@@ -199,5 +199,5 @@ fn whole(bytes: Option<f64>) -> String {
         reason = "whole bytes, never negative"
     )]
     let whole = |bytes: f64| digits::count(bytes.round().max(0.0) as u64);
-    bytes.map_or_else(|| crate::cell::NOTHING.to_owned(), whole)
+    bytes.map_or_else(|| digits::NOTHING.to_owned(), whole)
 }

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::estimate::MetricSummary;
 use super::in_words;
-use crate::cell;
 use crate::metric::Metric;
 
 /// Figures that are not trusted, apart from those that are, so that no program takes them for a verdict.
@@ -30,7 +29,7 @@ impl Estimate {
             match headline {
                 // A rate is compared by its ratio, as in the verdict.
                 Metric::Requests => {
-                    let change = cell::change_of(figure)?;
+                    let change = figure.change()?;
                     overhead.ratio_low.map(|_| format!("{change} requests/s"))
                 }
                 _ => {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use stats::{Claim, Interval, Overhead, paired, sample, width};
 
 use crate::confidence::CONFIDENCE;
+use crate::digits;
 use crate::pace::Paired;
 
 /// One metric of one variant over its rounds, in the unit of the metric's name.
@@ -87,6 +88,17 @@ pub enum ClaimName {
 }
 
 impl MetricSummary {
+    /// The change against the baseline in percent with its interval; none where nothing is compared.
+    pub(crate) fn change(&self) -> Option<String> {
+        let overhead = self.overhead.as_ref()?;
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+        let ends = overhead.ratio_low.zip(overhead.ratio_high);
+        let ends = ends.map(|(low, high)| (percent(low), percent(high)));
+        // A change in percent has the size of 100, whatever the values are.
+        let change = digits::estimate(percent(overhead.ratio?), ends, 100.0);
+        Some(format!("{change} %"))
+    }
+
     pub(crate) fn of(rounds: Vec<f64>) -> Option<Self> {
         // Not the corrected confidence of overheads: a value by itself is no comparison.
         let estimate = paired::location(&rounds, CONFIDENCE)?;
