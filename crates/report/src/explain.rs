@@ -219,9 +219,9 @@ pub(crate) fn windows(summary: &Summary) -> Option<String> {
     Some(format!("over {} windows", digits::length_us(width)))
 }
 
-/// Every check that is not in order: `a, b: lateness (weak): text`. Requests without an answer come first,
-/// then the failed checks. What several variants have alike is said once, with the words of the variant
-/// that has most of it.
+/// Returns every check that is not in order: `a, b: lateness (weak): text`. Requests without an answer come
+/// first, then the failed checks. A check that several variants share is one line, in the words of the
+/// variant with the largest figure.
 pub(crate) fn troubles(summary: &Summary) -> Vec<String> {
     let rows = summary.variants.iter();
     let measured = rows.filter(|row| !row.checks.is_empty()).count();

@@ -1,4 +1,4 @@
-//! Which cycles of a round side by side count, and what becomes of a measurement without the others.
+//! Decides which cycles of a round side by side count, and takes the others out of a measurement.
 
 use load::{Job, Measurement};
 use model::Shard;
@@ -29,8 +29,8 @@ impl WatchedLoad {
         (result, WatchedLoad { host, neighbors })
     }
 
-    /// Which cycles of the round count, on so many cores; none where slots were not kept or the load was
-    /// cut short.
+    /// Returns the cycles of the round that count, on this many cores. None if slots were not kept or the
+    /// load was cut short.
     pub(super) fn counted(
         &self,
         jobs: &[Job],

@@ -2,6 +2,7 @@
 
 mod calibration;
 mod crashes;
+mod encodings;
 mod flags;
 mod formats;
 mod gates;
