@@ -338,7 +338,8 @@ fn one_comment_is_posted_and_then_updated_and_the_job_fails_by_its_gate() {
         assert_eq!(seen.headers["authorization"], format!("Bearer {TOKEN}"));
         let body = seen.comments[1]["body"].as_str().expect("a body");
         assert!(
-            body.starts_with("<!-- weighbridge: api -->\n**api**: `head` costs"),
+            body.starts_with("<!-- weighbridge: api -->\n\u{274c} **Failed")
+                && body.contains("**api**: `head` costs"),
             "{body}"
         );
     }
