@@ -267,4 +267,32 @@ mod tests {
             "{found}"
         );
     }
+
+    #[test]
+    fn rows_are_those_that_one_looks_for_and_the_top_says_passed_or_failed() {
+        let mut sample = Sample::open().rounds(12).variant("baseline", 680.0);
+        for index in 0..12 {
+            sample = sample.variant(&format!("v{index}"), 700.0 + 10.0 * f64::from(index));
+        }
+        // The most expensive is the last in the file, and the broken gate is on a cheap one.
+        let recording = sample.build();
+        let gate = |text: &str| [text.parse().unwrap()];
+        let broken = gate("v0 mean overhead < 1us");
+        let summary = Summary::of(&recording).judged(&broken, Undecided::Fails);
+        let found = comment(&recording, &summary);
+        let rows: Vec<&str> = found
+            .lines()
+            .filter_map(|line| line.strip_prefix("| "))
+            .filter_map(|line| line.split(' ').next())
+            .collect();
+        assert_eq!(rows[2..6], ["baseline", "v0", "v11", "v10"], "{found}");
+        assert!(found.contains("5 more in the report."), "{found}");
+        let top = found.lines().nth(1).unwrap();
+        assert!(top.starts_with("\u{274c} **Failed.** "), "{found}");
+        let kept = gate("v0 mean overhead < 1s");
+        let summary = Summary::of(&recording).judged(&kept, Undecided::Fails);
+        let found = comment(&recording, &summary);
+        let top = found.lines().nth(1).unwrap();
+        assert!(top.starts_with("\u{2705} **Passed.** "), "{found}");
+    }
 }

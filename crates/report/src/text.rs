@@ -35,7 +35,7 @@ pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
             let title = if title.is_empty() {
                 String::new()
             } else {
-                format!("{}\n", toned(Tone::Heading, title))
+                wrapped("", &toned(Tone::Heading, title), width)
             };
             out += &format!("\n{title}{body}");
         }
@@ -439,7 +439,10 @@ pub(crate) fn table(
         let least = least_width(width, &header, &rows, &is_left);
         let figures: Vec<usize> = (1..header.len()).filter(|it| !is_left[*it]).collect();
         match figures.as_slice() {
-            [_, _, .., last] if least > width => {
+            // A figure and what it differs by stay together.
+            [_, .., last]
+                if least > width && (figures.len() > 2 || header[*last] != "overhead") =>
+            {
                 given_up.push(name_of(&header, *last));
                 header.remove(*last);
                 is_left.remove(*last);
@@ -577,5 +580,72 @@ mod tests {
             &Summary::of(&recording),
             Terminal::plain(100)
         ));
+    }
+
+    /// No line is wider than the terminal, and no word or number of a cell is broken.
+    #[test]
+    fn tables_fit_into_narrow_terminals_and_break_no_word() {
+        let closed = Sample::graphql_server();
+        let open = Sample::side_by_side()
+            .rounds(12)
+            .variant("baseline", 190.0)
+            .variant("router-request with body", 250.0)
+            .build();
+        for recording in [closed, open] {
+            let summary = Summary::of(&recording);
+            for width in [60, 72, 80, 100] {
+                let terminal = Terminal::plain(width);
+                for text in [
+                    text(&recording, &summary, terminal),
+                    full_text(&recording, &summary, terminal),
+                ] {
+                    for line in text.lines() {
+                        assert!(line.chars().count() <= width, "{width}: {line}\n{text}");
+                    }
+                    let words: Vec<&str> = text.split_whitespace().collect();
+                    for word in ["variant", "verdict", "baseline"] {
+                        assert!(words.contains(&word), "{width}: no {word} in\n{text}");
+                    }
+                    let headline = summary.variants[1].metric(summary.headline);
+                    assert!(headline.is_some());
+                    let shown = cell::value(&summary.variants[1], summary.headline);
+                    assert!(words.contains(&shown.as_str()), "{width}: {text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn columns_are_given_up_from_the_right_and_named() {
+        let row = |name: &str| [name, "10", "+5", "20", "30", "slower by far"].map(str::to_owned);
+        let header = [
+            "variant",
+            "mean",
+            "overhead",
+            "p99",
+            "memory\nMiB",
+            "verdict",
+        ];
+        let drawn = |width| {
+            let header = header.map(str::to_owned).to_vec();
+            let rows = ["one-long-name", "two"].map(|name| row(name).to_vec());
+            table(width, header, rows.into_iter(), &[0, 5])
+        };
+        assert!(!drawn(80).contains("wider terminals"), "{}", drawn(80));
+        insta::assert_snapshot!(drawn(50), @"
+        variant        mean  overhead  p99  verdict
+        ─────────────────────────────────────────────────
+        one-long-name    10        +5   20  slower by far
+        two              10        +5   20  slower by far
+        (wider terminals also show: memory)
+        ");
+        // What decides stays, however narrow it is.
+        insta::assert_snapshot!(drawn(20), @"
+        variant        mean  overhead  verdict
+        ────────────────────────────────────────────
+        one-long-name    10        +5  slower by far
+        two              10        +5  slower by far
+        (wider terminals also show: p99, memory)
+        ");
     }
 }

@@ -198,3 +198,23 @@ fn a_ratio_is_shown_as_a_ratio_and_a_share_as_a_share() {
         assert!(reason.ends_with(words), "{text}: {reason}");
     }
 }
+
+#[test]
+fn no_page_recommends_a_gate_on_the_typical_latency_alone() {
+    for (name, page) in [
+        ("README.md", include_str!("../../../../README.md")),
+        ("pr.md", include_str!("../../../../docs/pr.md")),
+        ("sweep.md", include_str!("../../../../docs/sweep.md")),
+        ("ci.md", include_str!("../../../../docs/ci.md")),
+    ] {
+        // What stands in fences is copied; what was printed begins with the gate that was judged.
+        for (index, fence) in page.split("```").enumerate() {
+            let is_meant =
+                |line: &&str| line.contains("typical overhead <") && !line.starts_with("- ");
+            let has_typical = index % 2 == 1 && fence.lines().any(|line| is_meant(&line));
+            let has_other = ["mean overhead <", "p95 overhead <"];
+            let has_other = has_other.iter().any(|other| fence.contains(other));
+            assert!(!has_typical || has_other, "{name}: {fence}");
+        }
+    }
+}

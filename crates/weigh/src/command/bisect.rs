@@ -42,7 +42,7 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh bisect api --good v1.4.0 --gate 'typical overhead < 20us'
+  weigh bisect api --good v1.4.0 --gate 'typical overhead < 20us' --gate 'mean overhead < 60us'
   weigh bisect api --good HEAD~30 --bad HEAD~2 --rounds 12";
 
 /// The most commits measured before the search is given up: of as many, halving leaves one of 2^64.
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     if !args.lab.gates.is_any() && lab.gates.is_empty() {
         return Err(Failure::bad_input(format!(
             "expected a gate that tells good from bad, found none in `{}`; add one, such as \
-             --gate 'typical overhead < 20us'",
+             --gate 'typical overhead < 20us' --gate 'mean overhead < 60us'",
             lab.name
         )));
     }

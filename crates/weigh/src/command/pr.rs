@@ -53,7 +53,7 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh pr api --gate 'typical overhead < 20us'
+  weigh pr api --gate 'typical overhead < 20us' --gate 'mean overhead < 60us'
   weigh pr labs/api.yaml --base origin/main --format comment > comment.md
   weigh pr api --base HEAD~1 --all-variants";
 
