@@ -436,12 +436,12 @@ pub(crate) fn table(
     let mut is_left: Vec<bool> = (0..header.len()).map(|it| left.contains(&it)).collect();
     let mut given_up = Vec::new();
     loop {
-        let least = least_width(width, &header, &rows, &is_left);
+        let least = |words| least_width(width, words, &header, &rows, &is_left);
         let figures: Vec<usize> = (1..header.len()).filter(|it| !is_left[*it]).collect();
         match figures.as_slice() {
             // A figure and what it differs by stay together.
             [_, .., last]
-                if least > width && (figures.len() > 2 || header[*last] != "overhead") =>
+                if least(WORDS) > width && (figures.len() > 2 || header[*last] != "overhead") =>
             {
                 given_up.push(name_of(&header, *last));
                 header.remove(*last);
@@ -452,7 +452,8 @@ pub(crate) fn table(
             }
             // Lines of a narrower terminal are broken by the terminal: a broken word is none.
             _ => {
-                let drawn = drawn(width.max(least), header, rows, &is_left);
+                let width_drawn = width.max(least(0));
+                let drawn = drawn(width_drawn, header, rows, &is_left);
                 return drawn + &without(&given_up, width);
             }
         }
@@ -478,17 +479,25 @@ fn name_of(header: &[String], index: usize) -> String {
     }
 }
 
-/// The fewest columns of a terminal in which no word and no number is broken.
-fn least_width(width: usize, header: &[String], rows: &[Vec<String>], is_left: &[bool]) -> usize {
+/// The fewest columns of a terminal in which no word and no number is broken, and text has `words` columns
+/// where it has as much to say.
+fn least_width(
+    width: usize,
+    words: usize,
+    header: &[String],
+    rows: &[Vec<String>],
+    is_left: &[bool],
+) -> usize {
     let of_column = |index: usize| {
         let cells = || rows.iter().map(|row| row[index].as_str());
         let lines = || cells().chain([header[index].as_str()]).flat_map(str::lines);
         let whole = lines().map(columns).max().unwrap_or(0);
-        let words = lines().flat_map(str::split_whitespace);
-        let longest = words.map(columns).max().unwrap_or(0);
+        let each = lines().flat_map(str::split_whitespace);
+        let longest = each.map(columns).max().unwrap_or(0);
         let least = match (index, is_left[index]) {
-            (0, _) => longest.max(whole.min(width / 5)),
-            (_, true) => longest.max(whole.min(WORDS)),
+            (0, _) if words > 0 => longest.max(whole.min(width / 5)),
+            (0, _) => longest,
+            (_, true) => longest.max(whole.min(words)),
             (_, false) => whole,
         };
         // The columns of the table stand two apart.
