@@ -651,9 +651,11 @@ mod tests {
         // What decides stays, however narrow it is.
         insta::assert_snapshot!(drawn(20), @"
         variant        mean  overhead  verdict
-        ────────────────────────────────────────────
-        one-long-name    10        +5  slower by far
-        two              10        +5  slower by far
+        ──────────────────────────────────────
+        one-long-name    10        +5  slower
+                                       by far
+        two              10        +5  slower
+                                       by far
         (wider terminals also show: p99, memory)
         ");
     }
