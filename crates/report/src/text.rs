@@ -2,10 +2,7 @@
 
 pub(crate) mod plots;
 mod short;
-
-use comfy_table::{
-    CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
-};
+mod table;
 
 use crate::bodies;
 use crate::cell;
@@ -25,6 +22,7 @@ use crate::summary::{Distribution, Summary, VariantSummary, Verdict, in_words, n
 use crate::terminal::{Terminal, Tone, columns, finished, toned};
 
 pub use short::text;
+pub(crate) use table::table;
 
 /// Renders a lab's recording for a terminal, with every table.
 pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -> String {
@@ -414,139 +412,6 @@ pub(crate) fn counts(row: &VariantSummary) -> String {
     }
 }
 
-const STYLE: TableStyle =
-    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
-
-/// The fewest columns that words get beside figures, where they have as much to say.
-const WORDS: usize = 14;
-
-/// A table without lines; columns that are not named left are aligned right.
-///
-/// Where it is wider than the terminal, figures are given up from the right, and a line below names them.
-pub(crate) fn table(
-    width: usize,
-    mut header: Vec<String>,
-    rows: impl Iterator<Item = Vec<String>>,
-    left: &[usize],
-) -> String {
-    let mut rows: Vec<Vec<String>> = rows.collect();
-    if rows.is_empty() {
-        return String::new();
-    }
-    let mut is_left: Vec<bool> = (0..header.len()).map(|it| left.contains(&it)).collect();
-    let mut given_up = Vec::new();
-    loop {
-        let least = |words| least_width(width, words, &header, &rows, &is_left);
-        let figures: Vec<usize> = (1..header.len()).filter(|it| !is_left[*it]).collect();
-        match figures.as_slice() {
-            // A figure and what it differs by stay together.
-            [_, .., last]
-                if least(WORDS) > width && (figures.len() > 2 || header[*last] != "overhead") =>
-            {
-                given_up.push(name_of(&header, *last));
-                header.remove(*last);
-                is_left.remove(*last);
-                for row in &mut rows {
-                    row.remove(*last);
-                }
-            }
-            // Lines of a narrower terminal are broken by the terminal: a broken word is none.
-            _ => {
-                let width_drawn = width.max(least(0));
-                let drawn = drawn(width_drawn, header, rows, &is_left);
-                return drawn + &without(&given_up, width);
-            }
-        }
-    }
-}
-
-/// What a reader must know of a table that was cut.
-fn without(given_up: &[String], width: usize) -> String {
-    if given_up.is_empty() {
-        return String::new();
-    }
-    let names: Vec<&str> = given_up.iter().rev().map(String::as_str).collect();
-    let line = format!("(wider terminals also show: {})", names.join(", "));
-    wrapped("", &line, width)
-}
-
-/// A heading on one line; an overhead is named by the figure before it.
-fn name_of(header: &[String], index: usize) -> String {
-    let first = |index: usize| header[index].lines().next().unwrap_or_default();
-    match first(index) {
-        "overhead" => format!("overhead of {}", first(index - 1)),
-        name => name.to_owned(),
-    }
-}
-
-/// The fewest columns of a terminal in which no word and no number is broken, and text has `words` columns
-/// where it has as much to say.
-fn least_width(
-    width: usize,
-    words: usize,
-    header: &[String],
-    rows: &[Vec<String>],
-    is_left: &[bool],
-) -> usize {
-    let of_column = |index: usize| {
-        let cells = || rows.iter().map(|row| row[index].as_str());
-        let lines = || cells().chain([header[index].as_str()]).flat_map(str::lines);
-        let whole = lines().map(columns).max().unwrap_or(0);
-        let each = lines().flat_map(str::split_whitespace);
-        let longest = each.map(columns).max().unwrap_or(0);
-        let least = match (index, is_left[index]) {
-            (0, _) if words > 0 => longest.max(whole.min(width / 5)),
-            (0, _) => longest,
-            (_, true) => longest.max(whole.min(words)),
-            (_, false) => whole,
-        };
-        // The columns of the table stand two apart.
-        least + 2
-    };
-    let all: usize = (0..header.len()).map(of_column).sum();
-    all.saturating_sub(2)
-}
-
-fn drawn(width: usize, header: Vec<String>, rows: Vec<Vec<String>>, is_left: &[bool]) -> String {
-    let mut table = Table::new();
-    let longest = |index: usize| {
-        let cells = rows.iter().map(|row| &row[index]).chain([&header[index]]);
-        let words = cells.flat_map(|cell| cell.split_whitespace());
-        words.map(columns).max().unwrap_or(0)
-    };
-    let least: Vec<usize> = (0..header.len()).map(longest).collect();
-    table
-        .load_style(STYLE)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        // One column more, because the last column's padding is cut off at the end.
-        // A terminal that wide breaks no line, so the exact width no longer matters.
-        .set_width(u16::try_from(width + 1).unwrap_or(u16::MAX))
-        .set_header(header);
-    for row in rows {
-        table.add_row(row);
-    }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 1));
-        if is_left[index] || index == 0 {
-            // Text is broken between its words, not within one.
-            let least = Width::Fixed(u16::try_from(least[index] + 1).unwrap_or(u16::MAX));
-            column.set_constraint(ColumnConstraint::LowerBoundary(least));
-        }
-        if !is_left[index] {
-            // A number broken over two lines is two numbers.
-            column.set_constraint(ColumnConstraint::ContentWidth);
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    // The last column's padding is not wanted; the line under the header has it too.
-    let trimmed = |line: String| match line.trim_end() {
-        rule if rule.starts_with('─') => rule.chars().skip(1).collect(),
-        content => content.to_owned(),
-    };
-    let lines: Vec<String> = table.lines().map(trimmed).collect();
-    lines.join("\n") + "\n"
-}
-
 /// Sentences as a list.
 pub(crate) fn list(sentences: &[String], width: usize) -> String {
     sentences
@@ -622,41 +487,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn columns_are_given_up_from_the_right_and_named() {
-        let row = |name: &str| [name, "10", "+5", "20", "30", "slower by far"].map(str::to_owned);
-        let header = [
-            "variant",
-            "mean",
-            "overhead",
-            "p99",
-            "memory\nMiB",
-            "verdict",
-        ];
-        let drawn = |width| {
-            let header = header.map(str::to_owned).to_vec();
-            let rows = ["one-long-name", "two"].map(|name| row(name).to_vec());
-            table(width, header, rows.into_iter(), &[0, 5])
-        };
-        assert!(!drawn(80).contains("wider terminals"), "{}", drawn(80));
-        insta::assert_snapshot!(drawn(50), @"
-        variant        mean  overhead  p99  verdict
-        ─────────────────────────────────────────────────
-        one-long-name    10        +5   20  slower by far
-        two              10        +5   20  slower by far
-        (wider terminals also show: memory)
-        ");
-        // What decides stays, however narrow it is.
-        insta::assert_snapshot!(drawn(20), @"
-        variant        mean  overhead  verdict
-        ──────────────────────────────────────
-        one-long-name    10        +5  slower
-                                       by far
-        two              10        +5  slower
-                                       by far
-        (wider terminals also show: p99, memory)
-        ");
     }
 }

@@ -1,4 +1,4 @@
-//! What a variant would come to whose verdict is withheld.
+//! The estimate of a variant whose verdict is withheld.
 
 use std::collections::BTreeMap;
 

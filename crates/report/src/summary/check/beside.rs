@@ -1,8 +1,8 @@
-//! What is judged against the baseline, where one generator sent to both at the same time.
+//! Checks of a variant against its baseline, for one generator that sent to both at the same time.
 //!
 //! Side by side, a generator that is late or stands still is so for all variants. That cancels in
 //! differences: it makes them less sure, which their intervals say, and does not bias them. So it asks
-//! for care. A bias is what hits one variant and not its baseline.
+//! for care. A cause that hits one variant and not its baseline is a bias.
 
 use std::collections::BTreeMap;
 
