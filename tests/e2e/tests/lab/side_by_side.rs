@@ -125,21 +125,14 @@ fn a_variant_that_stalls_shows_it_and_the_others_do_not() {
     // Thirty requests waited for up to 300 ms, in each round.
     let stalled_ms = longest_window_ms("stalls");
     assert!(stalled_ms > 1_000, "{stalled_ms} ms");
-    // What stood behind the stall of another variant is left out of every other one, and counted.
-    let left_out = |name: &str| -> u64 {
-        let rounds = rounds_of(&recording, name);
-        let overruns = rounds
-            .iter()
-            .map(|round| round["left_out"]["overrun"].as_u64());
-        overruns
-            .sum::<Option<u64>>()
-            .expect("counted in each round")
-    };
-    let (again, stalls) = (left_out("again"), left_out("stalls"));
-    assert!(
-        again >= 20 && again > 2 * stalls,
-        "{again} of `again`, {stalls} of `stalls`"
-    );
+    // A server that waits uses no core, so its stall disturbs nobody and costs no other variant a cycle.
+    let rounds = rounds_of(&recording, "again");
+    let neighbors = rounds
+        .iter()
+        .map(|round| round["left_out"]["neighbor"].as_u64());
+    let neighbors: Option<u64> = neighbors.sum();
+    let neighbors = neighbors.expect("counted in each round");
+    assert!(neighbors < 20, "{neighbors} cycles of `again`");
 }
 
 #[test]

@@ -14,11 +14,6 @@ fn number(value: &Value) -> u64 {
         .unwrap_or_else(|| panic!("a number, found {value}"))
 }
 
-/// Microseconds of a counted part of each slice, as planned.
-fn counted_us(slices: &Value) -> u64 {
-    number(&slices["length_us"]) - number(&slices["uncounted_us"])
-}
-
 #[test]
 fn a_closed_loop_moves_from_variant_to_variant_in_slices() {
     let run = lab(CLOSED, "  - {name: again}\n  - {name: third}\n")
@@ -43,17 +38,21 @@ fn a_closed_loop_moves_from_variant_to_variant_in_slices() {
                 .into(),
         );
         assert_eq!(counted, cycles - left_out, "a window is a slice");
-        // Each variant has the same time, whatever it does with it.
-        let expected_us = counted * counted_us(slices);
+        // The time is that of these requests at the rate that was found: of 15 slices about 1 s, and
+        // windows of equal width fill it.
+        let elapsed_us = number(&round["elapsed_us"]);
+        let planned_us = counted * 1_000_000 / 15;
         assert!(
-            number(&round["elapsed_us"]).abs_diff(expected_us) <= counted,
+            elapsed_us.abs_diff(planned_us) < planned_us / 5,
             "{round:#}"
         );
+        let width_us = number(&round["windows"]["width_us"]);
+        assert!(elapsed_us.abs_diff(counted * width_us) <= 2 * counted);
         assert!(number(&slices["took_us"]) >= 3 * 15 * number(&slices["length_us"]));
         assert!(number(&slices["discarded"]["passed"]) > 0);
         assert_eq!(round["planned"], round["outcomes"]["passed"]);
     }
-    run.shows("in slices of 97 ms");
+    run.shows("in slices of ");
 }
 
 #[test]
