@@ -448,9 +448,14 @@ impl Recorder {
         slots.sort_unstable_by_key(|slot| slot.index);
         generator.pauses = self.pauses;
         generator.pauses_dropped = self.pauses_dropped;
+        // Without a plan nothing is due before the first send, which may wait for connections.
+        let from_ns = match end_ns {
+            None if self.sent > 0 => self.first_sent_ns.max(self.start_ns),
+            _ => self.start_ns,
+        };
         let end_ns = self.last_outcome_ns.max(end_ns.unwrap_or(0));
         // Without an end or an outcome no time has passed.
-        let elapsed_ns = end_ns.saturating_sub(self.start_ns);
+        let elapsed_ns = end_ns.saturating_sub(from_ns);
         if elapsed_ns > 0 {
             // Windows in which nothing ended are a part of the load as well.
             self.windows.at(end_ns - 1);
