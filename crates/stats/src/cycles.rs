@@ -13,6 +13,8 @@
 //! requests that begin in it and those that are expected to end in it. The expected end is the due
 //! time plus the variant's median latency, which is the same for all requests of the variant.
 
+use std::ops::Range;
+
 /// A stretch of time in which the machine, not a variant, decided about latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disturbance {
@@ -24,6 +26,24 @@ pub struct Disturbance {
     pub cause: Cause,
     /// The variant whose requests it disturbed; none for all variants.
     pub variant: Option<usize>,
+}
+
+impl Disturbance {
+    /// The cycles of a variant with this median latency that it may have touched. A cycle may be named
+    /// twice.
+    fn cycles(&self, dues_ns: &[u64], median_ns: u64) -> impl Iterator<Item = usize> {
+        // With the cycle before, whose requests may still be under way. No request is asked whether it
+        // was: a slower variant would then lose more cycles than a faster one.
+        let beginning = cycles_of(dues_ns, self.from_ns, self.to_ns, 2);
+        // The requests that would have begun a median latency earlier. None of a stretch that is over
+        // before the first request can have ended.
+        let ending = match self.to_ns.checked_sub(median_ns) {
+            None => 0..0,
+            // A variant's place lies anywhere between the due times of its cycle and of the next one.
+            Some(to_ns) => cycles_of(dues_ns, self.from_ns.saturating_sub(median_ns), to_ns, 1),
+        };
+        beginning.chain(ending)
+    }
 }
 
 /// Why a cycle is left out. Where several causes meet, the first of them counts.
@@ -89,7 +109,6 @@ impl Validity {
         );
         let mut left_out = vec![vec![None; cycles]; medians_ns.len()];
         for disturbance in disturbances {
-            let (from_ns, to_ns) = (disturbance.from_ns, disturbance.to_ns);
             if let Some(variant) = disturbance.variant {
                 assert!(
                     variant < medians_ns.len(),
@@ -100,12 +119,8 @@ impl Validity {
             let affected = disturbed
                 .filter(|(variant, _)| disturbance.variant.is_none_or(|only| only == *variant));
             for (_, (own, median_ns)) in affected {
-                for cycle in beginning_in(dues_ns, from_ns, to_ns) {
-                    mark(&mut own[cycle], disturbance.cause);
-                }
-                for cycle in ending_in(dues_ns, from_ns, to_ns, *median_ns) {
-                    mark(&mut own[cycle], disturbance.cause);
-                }
+                let cycles = disturbance.cycles(dues_ns, *median_ns);
+                cycles.for_each(|cycle| mark(&mut own[cycle], disturbance.cause));
             }
         }
         Validity { left_out }
@@ -141,30 +156,13 @@ fn mark(place: &mut Option<Cause>, cause: Cause) {
     *place = Some(place.map_or(cause, |before| before.min(cause)));
 }
 
-/// The cycles that begin in a stretch of time, the one that it begins in, and the one before, whose
-/// requests may still be under way. No request is asked whether it was: a slower variant would then
-/// lose more cycles than a faster one.
-fn beginning_in(dues_ns: &[u64], from_ns: u64, to_ns: u64) -> std::ops::Range<usize> {
+/// The cycles that begin in a stretch of time, and so many before the first of them. A stretch begins
+/// within a cycle, which is the first one before.
+fn cycles_of(dues_ns: &[u64], from_ns: u64, to_ns: u64, before: usize) -> Range<usize> {
     let cycles = dues_ns.len().saturating_sub(1);
     let begun = dues_ns[..cycles].partition_point(|due_ns| *due_ns <= from_ns);
     let last = dues_ns[..cycles].partition_point(|due_ns| *due_ns < to_ns);
-    let first = begun.saturating_sub(2);
-    first..last.max(begun).min(cycles)
-}
-
-/// The cycles whose requests are expected to end in a stretch of time, when each takes `median_ns`.
-/// Empty where all of them would have ended before the first cycle began.
-fn ending_in(dues_ns: &[u64], from_ns: u64, to_ns: u64, median_ns: u64) -> std::ops::Range<usize> {
-    let cycles = dues_ns.len().saturating_sub(1);
-    let Some(to_ns) = to_ns.checked_sub(median_ns) else {
-        return 0..0;
-    };
-    let from_ns = from_ns.saturating_sub(median_ns);
-    // A variant's place lies anywhere between the due times of its cycle and of the next one.
-    let begun = dues_ns[..cycles].partition_point(|due_ns| *due_ns <= from_ns);
-    let last = dues_ns[..cycles].partition_point(|due_ns| *due_ns < to_ns);
-    let first = begun.saturating_sub(1);
-    first..last.max(begun).min(cycles)
+    begun.saturating_sub(before)..last.max(begun).min(cycles)
 }
 
 #[cfg(test)]

@@ -58,8 +58,8 @@ pub fn left_out(cycles: &[Vec<Lost>]) -> Vec<Option<Cause>> {
 /// Returns how many requests were completed in stretches of time, with the parts of requests that an end
 /// of a stretch cuts.
 ///
-/// `requests` holds the begin and the end of each request, `parts` those of each stretch, disjoint and
-/// in order, all in nanoseconds from the same moment. A request that lies in a stretch by a third adds a
+/// `requests` gives the begin and the end of each request, `parts` holds the begin and the end of each
+/// stretch, disjoint and in order. All are in nanoseconds from the same moment. A request that lies in a stretch by a third adds a
 /// third.
 ///
 /// Divided by the length of the stretches this is an unbiased rate of a closed loop in its steady state.
@@ -72,8 +72,8 @@ pub fn left_out(cycles: &[Vec<Lost>]) -> Vec<Option<Cause>> {
     clippy::cast_precision_loss,
     reason = "times of a load are far below 2^52 ns"
 )]
-pub fn completed(requests: &[(u64, u64)], parts: &[(u64, u64)]) -> f64 {
-    let part_of = |&(begin_ns, end_ns): &(u64, u64)| {
+pub fn completed(requests: impl Iterator<Item = (u64, u64)>, parts: &[(u64, u64)]) -> f64 {
+    let part_of = |(begin_ns, end_ns): (u64, u64)| {
         let first = parts.partition_point(|(_, to_ns)| *to_ns <= begin_ns);
         let within: u64 = parts[first..]
             .iter()
@@ -82,7 +82,7 @@ pub fn completed(requests: &[(u64, u64)], parts: &[(u64, u64)]) -> f64 {
             .sum();
         within as f64 / end_ns.saturating_sub(begin_ns).max(1) as f64
     };
-    requests.iter().map(part_of).sum()
+    requests.map(part_of).sum()
 }
 
 impl Lost {
@@ -131,12 +131,15 @@ mod tests {
 
     #[test]
     fn a_request_that_is_cut_counts_in_part() {
-        assert!((completed(&[(0, 30)], &[(10, 20)]) - 1.0 / 3.0).abs() < 1e-12);
-        assert!((completed(&[(0, 10), (10, 20)], &[(5, 20)]) - 1.5).abs() < 1e-12);
-        assert!((completed(&[(0, 40)], &[(0, 10), (30, 50)]) - 0.5).abs() < 1e-12);
-        assert_eq!(completed(&[(0, 10), (20, 30)], &[(10, 20)]), 0.0);
-        assert_eq!(completed(&[], &[(0, 1)]), 0.0);
-        assert_eq!(completed(&[(3, 9)], &[]), 0.0);
+        let found = |requests: &[(u64, u64)], parts: &[(u64, u64)]| {
+            completed(requests.iter().copied(), parts)
+        };
+        assert!((found(&[(0, 30)], &[(10, 20)]) - 1.0 / 3.0).abs() < 1e-12);
+        assert!((found(&[(0, 10), (10, 20)], &[(5, 20)]) - 1.5).abs() < 1e-12);
+        assert!((found(&[(0, 40)], &[(0, 10), (30, 50)]) - 0.5).abs() < 1e-12);
+        assert_eq!(found(&[(0, 10), (20, 30)], &[(10, 20)]), 0.0);
+        assert_eq!(found(&[], &[(0, 1)]), 0.0);
+        assert_eq!(found(&[(3, 9)], &[]), 0.0);
     }
 
     #[test]
@@ -146,8 +149,8 @@ mod tests {
             for phase in 0..phases {
                 let waves = chain(phase * 1_000, vec![latency_us; 6]);
                 // Four connections that answer together.
-                let all: Vec<(u64, u64)> = (0..4).flat_map(|_| waves.clone()).collect();
-                let found = completed(&all, &[(60_000, 123_000)]) / 63_000.0;
+                let all = (0..4).flat_map(|_| waves.clone());
+                let found = completed(all, &[(60_000, 123_000)]) / 63_000.0;
                 let expected = 4.0 / latency_us as f64;
                 assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
             }
@@ -166,7 +169,7 @@ mod tests {
                 _ => 1_000,
             });
             let requests = chain(0, lengths);
-            sum += completed(&requests, &[(60_000, 80_000)]) / 20_000.0;
+            sum += completed(requests.into_iter(), &[(60_000, 80_000)]) / 20_000.0;
         }
         let found = sum / f64::from(runs);
         let expected = 1.0 / 1_900.0;

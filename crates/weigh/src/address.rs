@@ -1,6 +1,6 @@
 //! Where the load goes: URLs, and the one address that they name.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -226,9 +226,7 @@ pub(crate) fn target(
 /// # Errors
 /// When it has none.
 pub(crate) fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
-    // The resolver takes an IPv6 address without its brackets.
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let found = (bare, port).to_socket_addrs().map_err(|error| {
+    let found = (bare(host), port).to_socket_addrs().map_err(|error| {
         Failure::not_ready(format!("the host `{host}` has no address: {error}"))
     })?;
     let mut addresses: Vec<SocketAddr> = Vec::new();
@@ -243,6 +241,16 @@ pub(crate) fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure>
         ))),
         false => Ok(addresses),
     }
+}
+
+/// A host as the resolver takes it: an IPv6 address without its brackets.
+fn bare(host: &str) -> &str {
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
+/// True if a host is an address, and no name that stands for one.
+pub(crate) fn is_address(host: &str) -> bool {
+    bare(host).parse::<IpAddr>().is_ok()
 }
 
 /// The longest wait for one of several addresses.

@@ -47,6 +47,7 @@ mod side_by_side;
 mod stopping_rule;
 mod turn;
 mod up;
+mod watching;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -220,9 +220,7 @@ fn named_address(url: &str, address: &load::Address) -> Option<String> {
         return None;
     };
     let url: http::Uri = url.parse().ok()?;
-    let host = url.host()?.trim_start_matches('[').trim_end_matches(']');
-    let is_address = host.parse::<std::net::IpAddr>().is_ok();
-    (!is_address).then(|| address.to_string())
+    (!crate::address::is_address(url.host()?)).then(|| address.to_string())
 }
 
 /// What a load sends, without what is secret in it.

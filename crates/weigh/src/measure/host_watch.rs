@@ -3,12 +3,11 @@
 //! The count has a resolution of a hundredth of a second, so it says in which stretch something was
 //! taken and hardly how much. That is enough to leave the stretch out for all candidates alike.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use stats::cycles::{Cause, Disturbance};
 
+use super::watching::watching;
 use crate::environment::instant;
 
 /// Between two readings. A reading takes some 20 microseconds of a core.
@@ -22,25 +21,12 @@ pub(super) struct HostWatch {
 impl HostWatch {
     /// Reads the count while `work` is done.
     pub(super) fn during<T>(work: impl FnOnce() -> T) -> (T, HostWatch) {
-        let done = AtomicBool::new(false);
-        thread::scope(|scope| {
-            let watcher = scope.spawn(|| {
-                let mut readings = Vec::new();
-                while !done.load(Ordering::Relaxed) {
-                    readings.extend(rig::stolen().map(|stolen| (instant(), stolen)));
-                    thread::park_timeout(EVERY);
-                }
-                // Once more after the work, so that its last stretch has an end.
-                readings.extend(rig::stolen().map(|stolen| (instant(), stolen)));
-                readings
-            });
-            let result = work();
-            done.store(true, Ordering::Relaxed);
-            // Otherwise every load would last up to one wait longer.
-            watcher.thread().unpark();
-            let readings = watcher.join().expect("reading a count does not panic");
-            (result, HostWatch { readings })
-        })
+        let mut readings = Vec::new();
+        let mut read = || readings.extend(rig::stolen().map(|stolen| (instant(), stolen)));
+        let result = watching(EVERY, &mut read, work);
+        // Once more after the work, so that its last stretch has an end.
+        read();
+        (result, HostWatch { readings })
     }
 
     /// The stretches in which something was taken, from this moment on.

@@ -368,23 +368,17 @@ impl Folded {
             windows: vec![Window::default(); counted.len()],
             completed: 0.0,
         };
-        let begins_ns: Vec<u64> = counted
-            .iter()
-            .map(|slice| nanoseconds(slice.count_from))
-            .collect();
-        let ends_ns: Vec<u64> = counted
-            .iter()
-            .map(|slice| nanoseconds(slice.count_to))
-            .collect();
+        let part =
+            |slice: &PlannedSlice| (nanoseconds(slice.count_from), nanoseconds(slice.count_to));
+        let parts: Vec<(u64, u64)> = counted.iter().map(part).collect();
         let passed = measurement.slots.iter().filter(|slot| slot.passed);
-        let spans: Vec<(u64, u64)> = passed.map(|slot| (slot.due_ns, slot.done_ns)).collect();
-        let parts: Vec<(u64, u64)> = begins_ns.iter().copied().zip(ends_ns.clone()).collect();
-        folded.completed = stats::slices::completed(&spans, &parts);
+        let spans = passed.map(|slot| (slot.due_ns, slot.done_ns));
+        folded.completed = stats::slices::completed(spans, &parts);
         for slot in &measurement.slots {
-            let begun = begins_ns.partition_point(|begin_ns| *begin_ns <= slot.due_ns);
+            let begun = parts.partition_point(|(from_ns, _)| *from_ns <= slot.due_ns);
             let Some(index) = begun
                 .checked_sub(1)
-                .filter(|index| slot.due_ns < ends_ns[*index])
+                .filter(|index| slot.due_ns < parts[*index].1)
             else {
                 continue;
             };

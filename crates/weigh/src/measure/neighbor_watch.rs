@@ -1,14 +1,14 @@
 //! When the systems of one candidate kept the cores from those of another: the processor time of each,
 //! read often while the load lasts ([`stats::occupied`]).
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rig::processor_time;
 use stats::cycles::Disturbance;
 use stats::occupied::{Reading, occupied};
 
+use super::up::nanoseconds;
+use super::watching::watching;
 use crate::environment::instant;
 
 /// Between two readings. One reading of a process takes about a microsecond.
@@ -28,35 +28,21 @@ impl NeighborWatch {
             let readings = Vec::new();
             return (work(), NeighborWatch { readings });
         }
-        let done = AtomicBool::new(false);
-        thread::scope(|scope| {
-            let watcher = scope.spawn(|| {
-                let mut readings: Vec<(Instant, Vec<Duration>)> = Vec::new();
-                loop {
-                    // Asked before the reading, so that one comes after the end of the work.
-                    let is_last = done.load(Ordering::Relaxed);
-                    let before = readings.last().map(|(_, used)| used.as_slice());
-                    readings.push((instant(), used(candidates, before)));
-                    if is_last {
-                        return readings;
-                    }
-                    thread::park_timeout(EVERY);
-                }
-            });
-            let result = work();
-            done.store(true, Ordering::Relaxed);
-            // Otherwise every load would last up to one wait longer.
-            watcher.thread().unpark();
-            let readings = watcher.join().expect("reading a clock does not panic");
-            (result, NeighborWatch { readings })
-        })
+        let mut readings: Vec<(Instant, Vec<Duration>)> = Vec::new();
+        let mut read = || {
+            let before = readings.last().map(|(_, used)| used.as_slice());
+            let reading = (instant(), used(candidates, before));
+            readings.push(reading);
+        };
+        let result = watching(EVERY, &mut read, work);
+        // Once more after the work, so that its last stretch has an end.
+        read();
+        (result, NeighborWatch { readings })
     }
 
     /// The stretches in which a candidate was disturbed by others, from the begin of the load on, on so
     /// many cores.
     pub(super) fn disturbances_since(&self, began: Instant, cores: usize) -> Vec<Disturbance> {
-        let nanoseconds =
-            |time: Duration| u64::try_from(time.as_nanos()).expect("no load lasts for centuries");
         // The reading before the begin as well: its stretch reaches into the load.
         let first = self.readings.partition_point(|(at, _)| *at <= began);
         let since = self.readings[first.saturating_sub(1)..].iter();

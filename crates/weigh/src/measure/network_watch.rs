@@ -9,8 +9,6 @@
 //! the way of that slot.
 
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use load::Address;
@@ -19,6 +17,7 @@ use report::recording::NetworkRecord;
 use rig::Segments;
 use stats::Histogram;
 
+use super::watching::watching;
 use crate::environment::instant;
 
 /// Between two handshakes with a target.
@@ -51,21 +50,8 @@ impl NetworkWatch {
             return (work(), NetworkWatch::of(ways, None));
         }
         let before = rig::segments();
-        let done = AtomicBool::new(false);
-        let result = thread::scope(|scope| {
-            let watcher = scope.spawn(|| {
-                while !done.load(Ordering::Relaxed) {
-                    ways.iter_mut().flatten().for_each(Way::walk);
-                    thread::park_timeout(EVERY);
-                }
-            });
-            let result = work();
-            done.store(true, Ordering::Relaxed);
-            // Otherwise every load would last up to one wait longer.
-            watcher.thread().unpark();
-            watcher.join().expect("a handshake does not panic");
-            result
-        });
+        let walk = || ways.iter_mut().flatten().for_each(Way::walk);
+        let result = watching(EVERY, walk, work);
         let after = rig::segments();
         let segments = before.zip(after).map(|(before, after)| after.since(before));
         (result, NetworkWatch::of(ways, segments))
@@ -131,6 +117,8 @@ impl Way {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
 
     #[test]

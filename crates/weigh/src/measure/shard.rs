@@ -329,11 +329,11 @@ fn seen(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> Seen {
         return told;
     };
     let mut each = measurements.iter();
-    told.is_whole = each.all(|seen| has_every_slot(seen, &dues_ns, job.shard));
-    let Some(disturbed) = disturbances(measurements, host).filter(|_| told.is_whole) else {
-        told.is_whole = false;
+    let has_all = each.all(|seen| has_every_slot(seen, &dues_ns, job.shard));
+    let Some(disturbed) = disturbances(measurements, host).filter(|_| has_all) else {
         return told;
     };
+    told.is_whole = true;
     told.disturbances = disturbed
         .iter()
         .map(|it| (it.from_ns, it.to_ns, it.cause == Cause::Host))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use lab::{Elsewhere, Endpoint, Lab, Setup, Variant};
 use model::Load;
@@ -85,8 +85,7 @@ impl Addresses {
                 let Some(url) = setup.elsewhere() else {
                     continue;
                 };
-                let bare = url.host.trim_start_matches('[').trim_end_matches(']');
-                if bare.parse::<IpAddr>().is_ok() {
+                if address::is_address(&url.host) {
                     continue;
                 }
                 let found = self.0.get(&(url.host.clone(), url.port));

@@ -1,0 +1,28 @@
+//! Looks at something again and again while work is done.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Does the work. Another thread meanwhile takes a look, pauses for `every`, and begins again.
+pub(super) fn watching<T>(
+    every: Duration,
+    mut look: impl FnMut() + Send,
+    work: impl FnOnce() -> T,
+) -> T {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                look();
+                thread::park_timeout(every);
+            }
+        });
+        let result = work();
+        done.store(true, Ordering::Relaxed);
+        // Otherwise every load would last up to one pause longer.
+        watcher.thread().unpark();
+        watcher.join().expect("a look does not panic");
+        result
+    })
+}
