@@ -64,8 +64,8 @@ pub(crate) fn examine(
     };
     judge.head(&Head::new(answer.status, &headers));
     judge.body(&answer.body);
-    if findings.is_too_large {
-        return Err(Mismatch::TooLargeToCapture { limit: KEPT_MAX });
+    if let Some(refusal) = findings.refusal() {
+        return Err(Mismatch::Refused(refusal));
     }
     if let Some(mismatch) = findings.conclude(rules) {
         return Err(mismatch);

@@ -80,20 +80,19 @@ pub enum CodingError {
 /// The value of `Content-Encoding`, where it says more than nothing: lines joined, lower case, without
 /// `identity`.
 pub(crate) fn joined<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<String> {
-    let mut codings = String::new();
-    for value in values {
-        for coding in String::from_utf8_lossy(value).split(',') {
-            let coding = coding.trim().to_ascii_lowercase();
-            if coding.is_empty() || coding == "identity" {
-                continue;
-            }
-            if !codings.is_empty() {
-                codings.push_str(", ");
-            }
-            codings.push_str(&coding);
-        }
-    }
-    (!codings.is_empty()).then_some(codings)
+    let codings: Vec<String> = values
+        .flat_map(|value| names(&String::from_utf8_lossy(value)))
+        .collect();
+    (!codings.is_empty()).then(|| codings.join(", "))
+}
+
+/// The codings in a value of `Content-Encoding`, in lower case and without `identity`.
+fn names(codings: &str) -> Vec<String> {
+    codings
+        .split(',')
+        .map(|name| name.trim().to_ascii_lowercase())
+        .filter(|name| !name.is_empty() && name != "identity")
+        .collect()
 }
 
 /// The content of a body whose `Content-Encoding` is `coding`, of at most `most` bytes.
@@ -130,11 +129,8 @@ pub fn decoded(coding: &str, body: &[u8], most: usize) -> Result<Vec<u8>, Coding
 }
 
 fn read(codings: &str) -> Result<Vec<Coding>, CodingError> {
-    let names = codings
-        .split(',')
-        .map(|name| name.trim().to_ascii_lowercase())
-        .filter(|name| !name.is_empty() && name != "identity");
-    let read: Vec<Coding> = names
+    let read: Vec<Coding> = names(codings)
+        .into_iter()
         .map(|name| match name.as_str() {
             // RFC 9110, section 8.4.1.3: the old name is the same coding.
             "gzip" | "x-gzip" => Ok(Coding::Gzip),

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use crate::measurement::FailureKind;
 use crate::mismatch::Mismatch;
+use crate::recorder::wrong::FoundWrong;
 use crate::recorder::{Evidence, Recorder, Times};
 use crate::rendered::Rotation;
 use crate::sample::{Kept, Sample};
@@ -289,9 +290,7 @@ impl Lane {
         );
         self.recorder
     }
-}
 
-impl Lane {
     /// Decodes the encoded bodies that were kept, now that the load is over.
     fn judge_sample(&mut self) {
         let sample = std::mem::replace(&mut self.sample, Sample::new());
@@ -301,15 +300,19 @@ impl Lane {
             let Err(mismatch) = request.rules.judge_sampled(&kept.body) else {
                 continue;
             };
-            let place = (kept.slot, kept.request);
-            let fault = (mismatch.kind(), kept.done_ns);
             let evidence = Evidence {
                 // Where requests differ from slot to slot, that of this slot is not kept.
                 request: request.bytes(&[]),
                 answer: [&kept.body, &[]],
             };
+            let wrong = FoundWrong {
+                slot: kept.slot,
+                request: kept.request,
+                kind: mismatch.kind(),
+                at_ns: kept.done_ns,
+            };
             self.recorder
-                .found_wrong(place, fault, evidence, mismatch.to_string());
+                .found_wrong(&wrong, evidence, || mismatch.to_string());
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::check::graphql::GraphqlFault;
 use crate::coding::CodingError;
 use crate::job::StatusRule;
 use crate::measurement::FailureKind;
+use crate::parser::ParseError;
 
 /// The first rule that an answer broke.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,15 +74,9 @@ pub enum Mismatch {
         /// Its value; `None` when it was not there.
         found: Option<String>,
     },
-    /// The body has more bytes than are kept of any.
-    #[error(
-        "the body of the answer has more than {limit} bytes: too large to capture from, or to compare \
-         in parts"
-    )]
-    TooLargeToCapture {
-        /// Bytes that would have been kept.
-        limit: usize,
-    },
+    /// Too much would have to be kept of the body.
+    #[error(transparent)]
+    Refused(ParseError),
     /// A value that later steps need.
     #[error(
         "expected a value {from}{} to capture as `{name}`, found {found}",
@@ -112,7 +107,7 @@ impl Mismatch {
             | Mismatch::EncodedTooLarge { .. } => FailureKind::Body,
             Mismatch::Decoded { mismatch, .. } => mismatch.kind(),
             Mismatch::Header { .. } => FailureKind::Header,
-            Mismatch::TooLargeToCapture { .. } => FailureKind::TooLarge,
+            Mismatch::Refused(refusal) => refusal.kind(),
             Mismatch::Capture { from, .. } => match from {
                 CaptureFrom::Header(_) => FailureKind::Header,
                 CaptureFrom::Json(_) | CaptureFrom::Body => FailureKind::Body,

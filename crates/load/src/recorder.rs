@@ -14,11 +14,11 @@ use crate::measurement::{
 };
 
 mod blocks;
-mod coded;
 mod finer;
 #[cfg(test)]
 mod tests;
 mod windows;
+pub(crate) mod wrong;
 
 pub(crate) use blocks::Blocks;
 use finer::Finer;

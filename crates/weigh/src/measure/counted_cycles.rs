@@ -96,13 +96,21 @@ pub(super) fn disturbances(
     Some(disturbances)
 }
 
-/// Counts again without the cycles that say nothing about the variants: what was left out, and each
-/// request of a rotation for itself.
+/// What [`leave_out`] adds to the record of a measurement.
+pub(super) struct Counted {
+    pub(super) left_out: LeftOut,
+    /// Each request of a rotation for itself.
+    pub(super) requests: Vec<RequestRecord>,
+    /// Latency of all answers; none where nothing was left out.
+    pub(super) all_latency: Option<Hdr>,
+}
+
+/// Counts again without the cycles that say nothing about the variants.
 pub(super) fn leave_out(
     measurement: &mut Measurement,
     validity: &Validity,
     (variant, shard): (usize, Shard),
-) -> (LeftOut, Vec<RequestRecord>) {
+) -> Counted {
     let mut latency = stats::Histogram::new();
     let mut service = stats::Histogram::new();
     let mut requests = requests_of(measurement);
@@ -118,22 +126,25 @@ pub(super) fn leave_out(
         }
         service.record_ns(slot.done_ns - slot.sent_ns);
     }
-    measurement.latency = latency;
+    let all_latency = std::mem::replace(&mut measurement.latency, latency);
     measurement.service = service;
     let own = cycles.take(measurement.slots.len());
     let left_out = validity.left_out_of(variant, own);
-    let left_out = LeftOut {
-        cycles: measurement.slots.len() as u64,
-        host: left_out.host,
-        generator: left_out.generator,
-        neighbor: left_out.neighbor,
-        overrun: None,
-    };
     let requests = requests.iter().map(|(planned, latency)| RequestRecord {
         planned: *planned,
         latency_ns_hdr: Hdr::of(latency),
     });
-    (left_out, requests.collect())
+    Counted {
+        left_out: LeftOut {
+            cycles: measurement.slots.len() as u64,
+            host: left_out.host,
+            generator: left_out.generator,
+            neighbor: left_out.neighbor,
+            overrun: None,
+        },
+        requests: requests.collect(),
+        all_latency: (left_out.total() > 0).then(|| Hdr::of(&all_latency)),
+    }
 }
 
 /// How often each request of a rotation is in the plan, and room for its latencies; nothing where

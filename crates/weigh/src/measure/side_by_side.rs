@@ -14,7 +14,6 @@ use std::time::Instant;
 
 use load::{Address, Job, Live, LoadError, Measurement};
 use model::{InvalidKind, Load, Order};
-use report::Hdr;
 use report::recording::{RoundRecord, SystemUsage};
 use schedule::{OpenPlan, SlicePlan};
 use stats::cycles::Validity;
@@ -397,8 +396,7 @@ impl Experiment<'_> {
         index: usize,
         (reading, look, mut measurement): (Reading<'_>, Look, Measurement),
     ) -> Result<(Measured, RoundRecord), Spoiled> {
-        let all_latency = measurement.latency.clone();
-        let left_out = ended.counted.as_ref().map(|validity| {
+        let counted = ended.counted.as_ref().map(|validity| {
             let which = (index, self.session.shard());
             leave_out(&mut measurement, validity, which)
         });
@@ -411,12 +409,10 @@ impl Experiment<'_> {
             .map_err(|invalid| Spoiled { by, invalid })?;
         let name = ended.turns[index].candidate.name();
         let mut record = measured.record(&self.session, name, ended.up[index].seat);
-        if let Some((left_out, requests)) = left_out {
-            if left_out.host + left_out.generator + left_out.neighbor > 0 {
-                record.all_latency_ns_hdr = Some(Hdr::of(&all_latency));
-            }
-            record.left_out = Some(left_out);
-            record.requests = requests;
+        if let Some(counted) = counted {
+            record.left_out = Some(counted.left_out);
+            record.requests = counted.requests;
+            record.all_latency_ns_hdr = counted.all_latency;
         }
         if let Some(cores) = ended.cores {
             record.cores = cores.record(ended.turns[index].candidate.variant.systems());
