@@ -55,31 +55,21 @@ fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Str
 /// not trusted. End what else runs, or use …` of the rows whose verdict is withheld, or that on their
 /// baseline; none where there are none.
 fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
-    let cause_of = |row: &VariantSummary| -> Option<(String, Verdict)> {
-        if let Some(cause) = row.verdict.cause() {
-            return Some((cause, row.verdict.clone()));
-        }
-        let baseline = summary.variant(&row.baseline)?;
-        let cause = baseline.verdict.cause()?;
-        let cause = format!(
-            "{cause} while the baseline `{}` was measured",
-            baseline.name
-        );
-        Some((cause, baseline.verdict.clone()))
-    };
-    let doubtful: Vec<(&VariantSummary, String, Verdict)> = rows
+    let withheld = rows
         .iter()
-        .filter(|row| is_withheld(summary, row))
-        .filter_map(|row| cause_of(row).map(|(cause, verdict)| (*row, cause, verdict)))
-        .collect();
-    let (first, cause, verdict) = doubtful.first()?;
+        .filter_map(|row| Some((*row, withheld_from(summary, row)?)));
+    let doubtful: Vec<(&VariantSummary, &VariantSummary)> = withheld.collect();
+    let (first, from) = doubtful.first()?;
+    let cause = cause(first, from)?;
     let whom = match doubtful.len() {
         all if all == rows.len() && summary.comparisons == 0 => String::new(),
         1 => format!(" on `{}`", first.name),
         several => format!(" on {several} of {}", rows.len()),
     };
-    let is_other = |(_, other, _): &&(&VariantSummary, String, Verdict)| other != cause;
-    let others = match doubtful.iter().filter(is_other).count() {
+    let causes = doubtful
+        .iter()
+        .filter_map(|(row, from)| self::cause(row, from));
+    let others = match causes.filter(|other| *other != cause).count() {
         0 => String::new(),
         others => format!(", and other causes for {others}"),
     };
@@ -103,7 +93,7 @@ fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
         }
         few => format!(" Estimates, not trusted: {}.", few.join(", ")),
     };
-    let remedy = match verdict {
+    let remedy = match &from.verdict {
         Verdict::Withheld { remedy, .. } => format!(" {}.", begun(remedy)),
         _ => String::new(),
     };
@@ -164,7 +154,10 @@ fn of_several(recording: &Recording, summary: &Summary, rows: &[&VariantSummary]
         overhead.is_some_and(|it| it.claim == ClaimName::NoDifferenceShown)
     });
     let withheld = withheld(summary, rows);
-    let doubtful = rows.iter().filter(|row| is_withheld(summary, row)).count();
+    let doubtful = rows
+        .iter()
+        .filter_map(|row| withheld_from(summary, row))
+        .count();
     let rest = rows.len() - shown.len() - alike - doubtful;
     let mut parts = Vec::new();
     if !shown.is_empty() {
@@ -183,13 +176,21 @@ fn of_several(recording: &Recording, summary: &Summary, rows: &[&VariantSummary]
     both.join(" ").trim().to_owned()
 }
 
-/// Whether the verdict on a variant or on its baseline is withheld.
-fn is_withheld(summary: &Summary, row: &VariantSummary) -> bool {
-    let baseline = summary.variant(&row.baseline);
-    let both = [Some(row), baseline].into_iter().flatten();
-    both.into_iter()
-        .any(|row| matches!(row.verdict, Verdict::Withheld { .. }))
-        && row.estimate.is_some()
+/// The row whose verdict is withheld and leaves an estimate of this one: the row itself, or its baseline.
+fn withheld_from<'s>(summary: &'s Summary, row: &'s VariantSummary) -> Option<&'s VariantSummary> {
+    row.estimate.as_ref()?;
+    let both = [Some(row), summary.variant(&row.baseline)];
+    let mut both = both.into_iter().flatten();
+    both.find(|it| matches!(it.verdict, Verdict::Withheld { .. }))
+}
+
+/// Why there is no verdict on a row, where it is withheld from this one.
+fn cause(row: &VariantSummary, from: &VariantSummary) -> Option<String> {
+    let cause = from.verdict.cause()?;
+    Some(match from.name == row.name {
+        true => cause,
+        false => format!("{cause} while the baseline `{}` was measured", from.name),
+    })
 }
 
 /// `` on average, slow requests included, +1.04 ms with `b` (about a fifth of the requests pay) ``: the

@@ -4,11 +4,10 @@ use std::cmp::Ordering;
 
 use crate::answer;
 use crate::bodies;
-use crate::cell;
 use crate::describe;
 use crate::explain;
 use crate::gate::{self, Ruling};
-use crate::markdown::{capital, escape, grid};
+use crate::markdown::{capital, escape, grid, with_difference};
 use crate::metric::Metric;
 use crate::recording::Recording;
 use crate::summary::{Summary, VariantSummary};
@@ -121,14 +120,8 @@ fn table(summary: &Summary) -> String {
     header.push("Verdict".to_owned());
     let row = |row: &VariantSummary| {
         let mut cells = vec![escape(&row.name)];
-        cells.extend(columns.iter().map(|metric| {
-            let value = cell::value(row, *metric);
-            // Two tildes would strike out what stands between them.
-            match cell::difference(row, *metric) {
-                Some(difference) => format!("{value} ({difference})").replace('~', "\\~"),
-                None => value.replace('~', "\\~"),
-            }
-        }));
+        let figures = columns.iter();
+        cells.extend(figures.map(|metric| with_difference(row, *metric, " ")));
         cells.push(escape(&row.verdict_short()));
         cells
     };

@@ -263,12 +263,10 @@ fn not_in_order(summary: &Summary) -> Vec<Vec<(&VariantSummary, &Check)>> {
 
 /// One line for the variants that have a check alike, of so many that were measured.
 fn trouble(alike: &[(&VariantSummary, &Check)], measured: usize) -> String {
-    let most = |one: &&&(&VariantSummary, &Check), other: &&&(&VariantSummary, &Check)| {
-        one.1.figure.total_cmp(&other.1.figure)
-    };
-    let Some((worst, check)) = alike.iter().rev().max_by(|one, other| most(&one, &other)) else {
-        return String::new();
-    };
+    // The first of those with the largest figure.
+    let worst = alike.iter().rev();
+    let worst = worst.max_by(|one, other| one.1.figure.total_cmp(&other.1.figure));
+    let (worst, check) = worst.expect("a line is of one variant at least");
     let names: Vec<&str> = alike.iter().map(|(row, _)| row.name.as_str()).collect();
     let whom = match names.len() {
         1 => names[0].to_owned(),

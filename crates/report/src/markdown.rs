@@ -106,7 +106,11 @@ fn house_table(summary: &Summary) -> String {
     header.push("Verdict".to_owned());
     let row = |row: &VariantSummary| {
         let mut cells = vec![escape(&row.name)];
-        cells.extend(columns.iter().map(|metric| with_difference(row, *metric)));
+        cells.extend(
+            columns
+                .iter()
+                .map(|metric| with_difference(row, *metric, "<br>")),
+        );
         cells.push(escape(&row.verdict_text));
         cells
     };
@@ -157,9 +161,9 @@ fn cost_table(summary: &Summary) -> String {
             cell::single(stdev, Unit::PerSecond),
             cell::single(max, Unit::PerSecond),
             cell::value(row, Metric::Throughput),
-            with_difference(row, Metric::Cpu),
+            with_difference(row, Metric::Cpu, "<br>"),
             cell::value(row, Metric::GeneratorCpu),
-            with_difference(row, Metric::Memory),
+            with_difference(row, Metric::Memory, "<br>"),
         ]
     };
     let rows: Vec<_> = summary
@@ -356,14 +360,15 @@ fn how_to_reproduce(recording: &Recording) -> String {
     out
 }
 
-/// `0.90<br>(+0.22 ±0.03)`
-fn with_difference(row: &VariantSummary, metric: Metric) -> String {
+/// `0.90<br>(+0.22 ±0.03)`, with `<br>` between the two.
+pub(crate) fn with_difference(row: &VariantSummary, metric: Metric, between: &str) -> String {
     let value = cell::value(row, metric);
+    let shown = match cell::difference(row, metric) {
+        Some(difference) => format!("{value}{between}({difference})"),
+        None => value,
+    };
     // Two tildes would strike out what stands between them.
-    match cell::difference(row, metric) {
-        Some(difference) => format!("{value}<br>({difference})").replace('~', "\\~"),
-        None => value.replace('~', "\\~"),
-    }
+    shown.replace('~', "\\~")
 }
 
 /// A table whose source reads as well as its rendering; nothing without rows.

@@ -7,7 +7,6 @@
 //! Absent on purpose: corrections of clocks. `--start-at` makes shards begin at one moment, as far as
 //! the clocks of their machines agree; without it they are put where their own clocks say.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -17,7 +16,7 @@ use stats::Histogram;
 use crate::Hdr;
 use crate::recording::{
     Kind, LeftOut, NetworkRecord, ReadError, Recording, RequestRecord, RoundRecord, StepRecord,
-    Windows,
+    Windows, latency_by_status,
 };
 
 /// Pauses of all generators that a merged recording lists; the rest is counted.
@@ -313,7 +312,10 @@ fn sum(rounds: &[RoundRecord]) -> RoundRecord {
     whole.bytes_in = total(|round| round.bytes_in);
     whole.bytes_in_bodies = rounds.iter().map(|round| round.bytes_in_bodies).sum();
     whole.coded = coded(rounds);
-    whole.latency_by_status_ns_hdr = by_status(rounds);
+    let by_status = latency_by_status(rounds).into_iter();
+    whole.latency_by_status_ns_hdr = by_status
+        .map(|(status, latency)| (status, Hdr::of(&latency)))
+        .collect();
     whole.bytes_out = total(|round| round.bytes_out);
     whole.latency_ns_hdr = merged(|round| &round.latency_ns_hdr);
     whole.blocks_latency_ns_hdr = blocks(rounds);
@@ -341,17 +343,6 @@ fn coded(rounds: &[RoundRecord]) -> Option<CodedAnswers> {
     let own = rounds.iter().filter_map(|round| round.coded.as_ref());
     own.for_each(|one| all.add(one));
     (all.total() > 0).then_some(all)
-}
-
-fn by_status(rounds: &[RoundRecord]) -> BTreeMap<u16, Hdr> {
-    let mut all: BTreeMap<u16, Histogram> = BTreeMap::new();
-    for (status, latency) in rounds.iter().flat_map(|it| &it.latency_by_status_ns_hdr) {
-        let sum = all.entry(*status).or_default();
-        sum.add(&latency.histogram());
-    }
-    let all = all.iter();
-    all.map(|(status, latency)| (*status, Hdr::of(latency)))
-        .collect()
 }
 
 /// None where one shard did not watch them: a part must not pass for the whole.

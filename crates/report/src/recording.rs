@@ -21,6 +21,7 @@ pub use load::{HttpText, LoadText, ProtocolText, RequestText, TlsText};
 pub use network::{ClusterText, GeneratorRecord, NetworkRecord, NodeText, PlacedText};
 pub use profile::{HotFunction, Profile};
 pub use revisions::{Revision, Revisions};
+pub(crate) use round::latency_by_status;
 pub use round::{
     InstanceUsage, LeftOut, MachineUse, RequestRecord, RoundPart, RoundRecord, SearchRecord,
     SearchStep, SlicesRecord, StepRecord, SystemUsage, Windows,

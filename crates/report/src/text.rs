@@ -18,7 +18,7 @@ use crate::recording::{Profile, Recording};
 use crate::searches;
 use crate::sent;
 use crate::step;
-use crate::summary::{Distribution, Summary, VariantSummary, Verdict, in_words, named_outcomes};
+use crate::summary::{Distribution, FewPay, Summary, VariantSummary, Verdict, named_outcomes};
 use crate::terminal::{Terminal, Tone, columns, finished, toned};
 
 pub use short::text;
@@ -143,14 +143,7 @@ pub(crate) fn verdict_word(row: &VariantSummary) -> String {
         _ => return verdict(row),
     };
     // How many requests pay is in the sentence at the top.
-    let mean = row.few_pay.as_ref().map(|few| {
-        let unit = Metric::Mean.unit();
-        let sign = if few.latency_us_mean < 0.0 { '-' } else { '+' };
-        format!(
-            "mean {sign}{}",
-            in_words::amount(unit, few.latency_us_mean.abs())
-        )
-    });
+    let mean = row.few_pay.as_ref().map(FewPay::mean);
     match mean.as_ref().or(row.remark.as_ref()) {
         Some(remark) => toned(tone, &format!("{word}; {remark}")),
         None => toned(tone, word),

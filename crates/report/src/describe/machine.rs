@@ -239,11 +239,10 @@ pub(crate) fn systems(recording: &Recording) -> Vec<String> {
 
 pub(crate) fn system_facts(system: &SystemRecord) -> String {
     let origin = match (&system.url, &system.version) {
-        (Some(url), _) if system.address.is_some() => {
-            let address = system.address.as_deref().unwrap_or_default();
-            format!("ran already at {url} ({address})")
-        }
-        (Some(url), _) => format!("ran already at {url}"),
+        (Some(url), _) => match &system.address {
+            Some(address) => format!("ran already at {url} ({address})"),
+            None => format!("ran already at {url}"),
+        },
         (None, Some(version)) => version.clone(),
         (None, None) => "version unknown".to_owned(),
     };

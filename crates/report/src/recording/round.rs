@@ -316,6 +316,18 @@ pub struct InstanceUsage {
     pub cpu_us: Option<u64>,
 }
 
+/// Latency by status over several measurements; empty where one status is right.
+pub(crate) fn latency_by_status<'a>(
+    rounds: impl IntoIterator<Item = &'a RoundRecord>,
+) -> BTreeMap<u16, Histogram> {
+    let mut all: BTreeMap<u16, Histogram> = BTreeMap::new();
+    let each = rounds.into_iter();
+    for (status, latency) in each.flat_map(|round| &round.latency_by_status_ns_hdr) {
+        all.entry(*status).or_default().add(&latency.histogram());
+    }
+    all
+}
+
 impl RoundRecord {
     /// The typical latency, in nanoseconds ([`model::Metric::Typical`]); `None` without answers.
     /// `latency` is the decoded histogram of this measurement.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::digits;
 use crate::float::float;
-use crate::recording::{Proof, RoundRecord, VariantRecord};
+use crate::recording::{Proof, RoundRecord, VariantRecord, latency_by_status};
 
 /// The bodies of a variant's responses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -125,14 +125,7 @@ pub fn notes(variant: &str, proof: &Proof) -> Vec<String> {
 
 /// Latency by status, where several are right.
 pub(super) fn by_status(rounds: &[&RoundRecord]) -> BTreeMap<u16, StatusSummary> {
-    let mut all: BTreeMap<u16, stats::Histogram> = BTreeMap::new();
-    for (status, latency) in rounds
-        .iter()
-        .flat_map(|round| &round.latency_by_status_ns_hdr)
-    {
-        let sum = all.entry(*status).or_default();
-        sum.add(&latency.histogram());
-    }
+    let all = latency_by_status(rounds.iter().copied());
     let summary = |(status, latency): (u16, stats::Histogram)| {
         let quantile = |share: f64| Some(float(latency.quantile_ns(share)?) / 1e3);
         let own = StatusSummary {

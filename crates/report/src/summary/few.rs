@@ -32,6 +32,19 @@ pub struct FewPay {
     pub words: String,
 }
 
+impl FewPay {
+    /// The difference of the mean in words: `mean +1.04 ms`.
+    pub(crate) fn mean(&self) -> String {
+        mean_in_words(self.latency_us_mean)
+    }
+}
+
+fn mean_in_words(latency_us: f64) -> String {
+    let sign = if latency_us < 0.0 { '-' } else { '+' };
+    let size = in_words::amount(Metric::Mean.unit(), latency_us.abs());
+    format!("mean {sign}{size}")
+}
+
 /// The overheads of the typical latency and of the mean, where they disagree: where the mean claims a
 /// difference, and the typical latency shows none, or one whose interval has nothing in common with that of
 /// the mean, or one less than half as large.
@@ -73,14 +86,13 @@ pub(super) fn pay(
         return None;
     }
     let share_of_requests = share(own, of_baseline, typical, mean);
-    let sign = if mean.difference < 0.0 { '-' } else { '+' };
-    let size = in_words::amount(Metric::Mean.unit(), mean.difference.abs());
     let payers = share_of_requests.map(|share| payers(share, typical, mean));
     Some(FewPay {
         latency_us_mean: mean.difference,
         share_of_requests,
         words: format!(
-            "mean {sign}{size}{}",
+            "{}{}",
+            mean_in_words(mean.difference),
             payers
                 .as_ref()
                 .map_or_else(String::new, |payers| format!(" ({payers})"))
@@ -108,8 +120,8 @@ fn payers(share: f64, typical: &OverheadSummary, mean: &OverheadSummary) -> Stri
 ///
 /// `share = max over x of P(variant > x) - P(baseline + typical > x)`,
 ///
-/// and with the sides exchanged where the mean is below the typical difference. A distance that is less than three standard errors
-/// is luck, and is none.
+/// and with the sides exchanged where the mean is below the typical difference. None where the distance is
+/// less than three standard errors, which is luck.
 fn share(
     own: &Histogram,
     of_baseline: &Histogram,

@@ -11,7 +11,7 @@ use super::distribution::Distribution;
 use super::estimate::MetricSummary;
 use super::figures::{Against, Figures};
 use super::rate_windows::RateWindows;
-use super::verdict::{self, Verdict};
+use super::verdict::{self, Judged, Verdict};
 use super::{Estimate, VariantSummary, few, in_words, noise, pooled, search, sent};
 use crate::metric::Metric;
 use crate::recording::{Kind, NoiseFloor, Recording, RoundRecord, VariantRecord};
@@ -69,13 +69,14 @@ impl<'a> Row<'a> {
             complete: &complete,
             figures: &figures,
         });
-        let invalid = verdict::invalid(
-            recording.kind,
-            variant,
-            (&outcomes, &all),
-            &checks,
+        let invalid = verdict::invalid(&Judged {
+            kind: recording.kind,
             headline,
-        );
+            variant,
+            outcomes: &outcomes,
+            rounds: &all,
+            checks: &checks,
+        });
         let invalid = invalid.or_else(|| {
             complete.is_empty().then(|| {
                 Verdict::invalid(

@@ -9,6 +9,21 @@ mod few;
 mod typical;
 mod withheld;
 
+/// Every format of a report, with its name.
+fn renderings(recording: &Recording, summary: &Summary) -> [(&'static str, String); 8] {
+    let terminal = crate::Terminal::plain(100);
+    [
+        ("text", crate::text(recording, summary, terminal)),
+        ("full", crate::full_text(recording, summary, terminal)),
+        ("markdown", crate::markdown(recording, summary)),
+        ("comment", crate::comment(recording, summary)),
+        ("html", crate::html(recording, summary)),
+        ("json", crate::json(recording, summary)),
+        ("junit", crate::junit(recording, summary)),
+        ("csv", crate::csv(recording, summary)),
+    ]
+}
+
 fn verdicts(recording: &Recording) -> String {
     let summary = Summary::of(recording);
     let line = |row: &VariantSummary| format!("{}: {}\n", row.name, row.verdict_text);

@@ -240,14 +240,27 @@ fn amount(headline: Metric, overhead: &OverheadSummary, is_faster: bool) -> Opti
     Some(format!("{word} by {from} to {to} {}", unit.sign()))
 }
 
+/// What decides whether a variant has a number that is trusted.
+pub(super) struct Judged<'a> {
+    pub(super) kind: Kind,
+    pub(super) headline: Metric,
+    pub(super) variant: &'a VariantRecord,
+    pub(super) outcomes: &'a Outcomes,
+    /// All of its measurements, also those that are not compared.
+    pub(super) rounds: &'a [&'a RoundRecord],
+    pub(super) checks: &'a [Check],
+}
+
 /// Why a variant has no number that is trusted, if it has none.
-pub(super) fn invalid(
-    kind: Kind,
-    variant: &VariantRecord,
-    (outcomes, rounds): (&Outcomes, &[&RoundRecord]),
-    checks: &[Check],
-    headline: Metric,
-) -> Option<Verdict> {
+pub(super) fn invalid(judged: &Judged<'_>) -> Option<Verdict> {
+    let Judged {
+        kind,
+        headline,
+        variant,
+        outcomes,
+        rounds,
+        checks,
+    } = *judged;
     if let VariantStatus::Invalid { kind, reason } = &variant.status {
         return Some(Verdict::invalid(*kind, reason.clone()));
     }

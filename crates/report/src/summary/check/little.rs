@@ -15,9 +15,9 @@ const ANSWERS_EACH: u64 = 2;
 
 /// Connections = throughput x mean latency.
 ///
-/// `planned` is how long sending was allowed; none when only a count ended it. Failed requests
-/// hold connections without a latency, a few answers are no steady state, and generator threads that end their shares of a count at
-/// different times idle without a stop: then the law says nothing.
+/// `planned` is how long sending was allowed; none when only a count ended it. Failed requests hold
+/// connections without a latency, and a few answers are no steady state. Generator threads that end their
+/// shares of a count at different times idle without a stop. Then the law says nothing.
 pub(super) fn littles_law(
     connections: u32,
     planned: Option<Duration>,

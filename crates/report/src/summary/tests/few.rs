@@ -71,18 +71,8 @@ fn every_format_says_both_and_who_pays() {
     insta::assert_snapshot!(few.words, @"mean +96 us (about 2 % of the requests pay)");
     insta::assert_snapshot!(summary.variant(ROW).unwrap().verdict_text, @"no difference shown; mean +96 us (about 2 % of the requests pay)");
     insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"A typical request takes 16 us (12 to 20) longer with `batch of 2`, 188 us (183 to 193) longer with `batch of 10`, than with `one by one` (91.6 us), at 100 requests/s; no difference shown for 1 of 3; on average, slow requests included, +96 us (86 to 105) with `one by one, batches allowed`: about 2 % of the requests pay.");
-    let terminal = Terminal::plain(100);
     let one = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for (format, text) in [
-        ("text", crate::text(&recording, &summary, terminal)),
-        ("full", crate::full_text(&recording, &summary, terminal)),
-        ("markdown", crate::markdown(&recording, &summary)),
-        ("comment", crate::comment(&recording, &summary)),
-        ("html", crate::html(&recording, &summary)),
-        ("json", crate::json(&recording, &summary)),
-        ("junit", crate::junit(&recording, &summary)),
-        ("csv", crate::csv(&recording, &summary)),
-    ] {
+    for (format, text) in renderings(&recording, &summary) {
         let text = one(text);
         for part in ["+96 us", "about 2 % of the requests pay"] {
             assert!(text.contains(part), "no `{part}` in {format}:\n{text}");

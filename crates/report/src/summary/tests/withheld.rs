@@ -50,16 +50,7 @@ fn every_format_shows_the_estimate_its_cause_and_that_it_is_not_trusted() {
     insta::assert_snapshot!(row.verdict_text, @"no verdict: other programs used 75 % of the cores; ~+88 us (85 to 96), not trusted");
     let terminal = Terminal::plain(100);
     let one = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for (format, text) in [
-        ("text", crate::text(&recording, &summary, terminal)),
-        ("full", crate::full_text(&recording, &summary, terminal)),
-        ("markdown", crate::markdown(&recording, &summary)),
-        ("comment", crate::comment(&recording, &summary)),
-        ("html", crate::html(&recording, &summary)),
-        ("json", crate::json(&recording, &summary)),
-        ("junit", crate::junit(&recording, &summary)),
-        ("csv", crate::csv(&recording, &summary)),
-    ] {
+    for (format, text) in renderings(&recording, &summary) {
         let text = one(text).replace("\\~", "~");
         for part in ["other programs used", "+88 us", "not trusted"] {
             assert!(text.contains(part), "no `{part}` in {format}:\n{text}");
