@@ -4,6 +4,8 @@ use std::f64::consts::PI;
 
 use stats::Histogram;
 
+use crate::random::Random;
+
 /// Standard deviation of the machine's drift from one measurement to the next.
 const DRIFT: f64 = 0.005;
 /// Standard deviation of a system's speed from start to start.
@@ -31,14 +33,14 @@ pub(crate) enum Quantile {
 }
 
 pub(crate) struct Machine {
-    state: u64,
+    pub(crate) random: Random,
     slowness: f64,
 }
 
 impl Machine {
     pub(crate) fn new(seed: u64) -> Machine {
         Machine {
-            state: seed.wrapping_mul(0x2545_f491_4f6c_dd1d),
+            random: Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d)),
             slowness: 1.0,
         }
     }
@@ -51,7 +53,7 @@ impl Machine {
         let sequence: Vec<(usize, usize)> = match order {
             Order::Interleaved => (0..rounds)
                 .flat_map(|round| {
-                    let first = self.below(2);
+                    let first = self.random.below(2);
                     [(first, round), (1 - first, round)]
                 })
                 .collect(),
@@ -71,7 +73,7 @@ impl Machine {
     pub(crate) fn equal_systems(&mut self, systems: usize, rounds: usize) -> Vec<Vec<f64>> {
         let mut rows = vec![Vec::new(); systems];
         for _ in 0..rounds {
-            let first = self.below(systems);
+            let first = self.random.below(systems);
             for position in 0..systems {
                 let value = self.measure_mean();
                 rows[(first + position) % systems].push(value);
@@ -130,7 +132,7 @@ impl Machine {
         for _ in 0..rounds {
             let shared = self.start() - self.start();
             for (row, weight) in rows.iter_mut().zip([0.8, 0.9, 1.0, 1.2, 1.5, 1.8, 2.5]) {
-                row.push(weight * (shared + 0.004 * weight * self.normal()));
+                row.push(weight * (shared + 0.004 * weight * self.random.normal()));
             }
         }
         rows
@@ -140,7 +142,7 @@ impl Machine {
     /// the state of the machine and of the system.
     fn measure_mean(&mut self) -> f64 {
         let relative = ((SPREAD * SPREAD).exp_m1() / REQUESTS).sqrt();
-        (1.0 + relative * self.normal()) * self.start()
+        (1.0 + relative * self.random.normal()) * self.start()
     }
 
     /// Quantile of log-normal latencies with median 1 ms: asymptotically normal around the true
@@ -153,7 +155,7 @@ impl Machine {
         };
         let density = (-z * z / 2.0_f64).exp() / (2.0 * PI).sqrt();
         let deviation = (share * (1.0 - share) / REQUESTS).sqrt() / density;
-        (SPREAD * (z + deviation * self.normal())).exp() * self.start()
+        (SPREAD * (z + deviation * self.random.normal())).exp() * self.start()
     }
 
     /// Log-normal latencies with median 1 ms, request by request in effect: their number in each of
@@ -169,7 +171,7 @@ impl Machine {
             let count = self.poisson(expected);
             if count > 0 {
                 // Anywhere within its class, so that classes leave no trace.
-                let place = z + width * (self.uniform() - 0.5);
+                let place = z + width * (self.random.uniform() - 0.5);
                 let latency_ms = (SPREAD * place).exp() * slowness + added_ms;
                 histogram.record_n_ns((latency_ms * 1e6) as u64, count);
             }
@@ -180,13 +182,13 @@ impl Machine {
     /// Knuth's multiplication for few, the normal distribution for many.
     fn poisson(&mut self, mean: f64) -> u64 {
         if mean > 30.0 {
-            return (mean + mean.sqrt() * self.normal()).round().max(0.0) as u64;
+            return (mean + mean.sqrt() * self.random.normal()).round().max(0.0) as u64;
         }
         let limit = (-mean).exp();
-        let mut product = self.uniform();
+        let mut product = self.random.uniform();
         let mut count = 0;
         while product > limit {
-            product *= self.uniform();
+            product *= self.random.uniform();
             count += 1;
         }
         count
@@ -194,32 +196,7 @@ impl Machine {
 
     /// Starts a system, and lets the machine drift on.
     fn start(&mut self) -> f64 {
-        self.slowness *= 1.0 + DRIFT * self.normal();
-        self.slowness * (1.0 + RESTART * self.normal())
-    }
-
-    /// Box and Muller.
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        radius * (2.0 * PI * self.uniform()).cos()
-    }
-
-    /// In (0, 1].
-    fn uniform(&mut self) -> f64 {
-        ((self.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64
-    }
-
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        let product = u128::from(self.bits()) * bound as u128;
-        usize::try_from(product >> 64).expect("the high half is below the bound")
-    }
-
-    /// SplitMix64.
-    fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.state;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
+        self.slowness *= 1.0 + DRIFT * self.random.normal();
+        self.slowness * (1.0 + RESTART * self.random.normal())
     }
 }

@@ -16,6 +16,7 @@ mod machine;
 )]
 mod overlap;
 mod pace;
+mod random;
 mod requests;
 #[expect(
     clippy::cast_possible_truncation,

@@ -6,11 +6,10 @@
 //! Both variants are on one machine: its mood and its stretches hit both, and a request of one is often in
 //! flight with several of the other.
 
-use std::f64::consts::PI;
-
 use stats::cycles::{Cause, Disturbance, Validity};
 use stats::sample;
 
+use crate::random::Random;
 use crate::{CONFIDENCE, compare};
 
 /// Rounds of a run.
@@ -74,16 +73,16 @@ type Request = (f64, f64);
 /// A stretch without a core: begin and length in microseconds, and true if the kernel counts it.
 type Theft = (f64, f64, bool);
 
-struct Machine(u64);
+struct Machine(Random);
 
 impl Machine {
     fn new(seed: u64) -> Machine {
-        Machine(seed.wrapping_mul(0x2545_f491_4f6c_dd1d))
+        Machine(Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d)))
     }
 
     /// The latencies that count in a round, of the baseline and of the variant.
     fn round(&mut self, service: Service) -> [Vec<f64>; 2] {
-        let starts = [START_US * self.normal(), START_US * self.normal()];
+        let starts = [START_US * self.0.normal(), START_US * self.0.normal()];
         let end_us = GAP_US * CYCLES as f64 + 2.0 * service.wait_us;
         let thefts = self.thefts(end_us);
         let sigma = (service.jitter * service.jitter).ln_1p().sqrt();
@@ -91,14 +90,14 @@ impl Machine {
         let mut requests = [Vec::new(), Vec::new()];
         for cycle in 0..CYCLES {
             // It stays for some cycles, so that requests in flight together have it in common.
-            mood = 0.9 * mood + service.mood * self.normal();
-            let first = usize::from(self.uniform() < 0.5);
+            mood = 0.9 * mood + service.mood * self.0.normal();
+            let first = usize::from(self.0.uniform() < 0.5);
             for (place, server) in [first, 1 - first].into_iter().enumerate() {
                 let due_us = GAP_US * (cycle as f64 + place as f64 / 2.0);
-                let factor = (sigma * self.normal() - sigma * sigma / 2.0).exp();
+                let factor = (sigma * self.0.normal() - sigma * sigma / 2.0).exp();
                 let mut wait_us = service.wait_us * factor * mood.exp() + starts[server];
-                if self.uniform() < SLOW_SHARE {
-                    wait_us += 1_000.0 * self.normal().exp();
+                if self.0.uniform() < SLOW_SHARE {
+                    wait_us += 1_000.0 * self.0.normal().exp();
                 }
                 if server == 1 {
                     wait_us += service.added_us;
@@ -113,29 +112,13 @@ impl Machine {
         let mut thefts = Vec::new();
         let mut at_us = 0.0;
         loop {
-            at_us += -self.uniform().ln() / THEFTS * end_us;
+            at_us += -self.0.uniform().ln() / THEFTS * end_us;
             if at_us >= end_us {
                 return thefts;
             }
-            let length_us = 1_000.0 + 7_000.0 * self.uniform();
-            thefts.push((at_us, length_us, self.uniform() < COUNTED_SHARE));
+            let length_us = 1_000.0 + 7_000.0 * self.0.uniform();
+            thefts.push((at_us, length_us, self.0.uniform() < COUNTED_SHARE));
         }
-    }
-
-    /// A standard normal number, by Box and Muller.
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        radius * (2.0 * PI * self.uniform()).cos()
-    }
-
-    /// A uniform number above 0 and at most 1, by SplitMix64.
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        ((bits >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 }
 

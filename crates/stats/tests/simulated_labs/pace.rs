@@ -46,7 +46,7 @@ struct World(Machine);
 impl World {
     fn share(&mut self) -> f64 {
         // 0 excluded, for the logarithm below.
-        (self.0.below(1 << 30) as f64 + 1.0) / f64::from(1_u32 << 30)
+        (self.0.random.below(1 << 30) as f64 + 1.0) / f64::from(1_u32 << 30)
     }
 
     fn normal(&mut self) -> f64 {

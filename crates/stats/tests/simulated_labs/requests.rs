@@ -72,7 +72,7 @@ fn pooled_with_requests_redrawn(
     for _ in 0..DRAWS {
         let (mut base, mut own) = (Histogram::new(), Histogram::new());
         for _ in 0..rounds {
-            let round = machine.below(rounds);
+            let round = machine.random.below(rounds);
             machine.redraw(&baseline[round], &mut base);
             machine.redraw(&variant[round], &mut own);
         }

@@ -3,11 +3,10 @@
 //! that come up a little faster or slower, rare slow requests, and cores that the host takes for
 //! milliseconds. The rule of cycles (`stats::cycles`) leaves out what it leaves out in `weigh lab`.
 
-use std::f64::consts::PI;
-
 use stats::cycles::{Cause, Disturbance, Validity};
 use stats::sample;
 
+use crate::random::Random;
 use crate::{CONFIDENCE, compare};
 
 /// Rounds of a run, which takes half a minute with two gateways.
@@ -180,41 +179,41 @@ fn trimmed(values: &[(usize, f64)], share: f64) -> f64 {
 }
 
 /// A machine with two servers.
-struct World(u64);
+struct World(Random);
 
 impl World {
     fn new(seed: u64) -> World {
-        World(seed.wrapping_mul(0x2545_f491_4f6c_dd1d))
+        World(Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d)))
     }
 
     /// Starts both servers anew and sends a round to them.
     fn round(&mut self, asked: Asked, cost: Cost) -> Round {
-        let starts = [START_US * self.normal(), START_US * self.normal()];
+        let starts = [START_US * self.0.normal(), START_US * self.0.normal()];
         let end_ns = GAP_NS * CYCLES as u64;
         let thefts = self.thefts(end_ns);
         let mut mood = 0.0;
         let mut slots = [Vec::new(), Vec::new()];
         for cycle in 0..CYCLES {
             // The machine is slower or faster for some cycles, for both servers alike.
-            mood = 0.9 * mood + 0.03 * self.normal();
-            let first = usize::from(self.uniform() < 0.5);
+            mood = 0.9 * mood + 0.03 * self.0.normal();
+            let first = usize::from(self.0.uniform() < 0.5);
             let service_us = match asked {
                 Asked::TwoInTurn if cycle % 2 == 1 => 450.0,
                 _ => 300.0,
             };
             for (place, server) in [first, 1 - first].into_iter().enumerate() {
                 let due_ns = GAP_NS * cycle as u64 + GAP_NS / 2 * place as u64;
-                let mut us = service_us * (mood + 0.08 * self.normal()).exp() + starts[server];
-                if self.uniform() < SLOW_SHARE {
-                    us += 1_000.0 * self.normal().exp();
+                let mut us = service_us * (mood + 0.08 * self.0.normal()).exp() + starts[server];
+                if self.0.uniform() < SLOW_SHARE {
+                    us += 1_000.0 * self.0.normal().exp();
                 }
-                if asked == Asked::OneAmongOthers && self.uniform() < WAITING_SHARE {
-                    us += -WAIT_US * self.uniform().ln();
+                if asked == Asked::OneAmongOthers && self.0.uniform() < WAITING_SHARE {
+                    us += -WAIT_US * self.0.uniform().ln();
                 }
                 us += match cost {
                     _ if server == 0 => 0.0,
                     Cost::Each(us) => us,
-                    Cost::Tenth(us) if self.uniform() < 0.1 => us,
+                    Cost::Tenth(us) if self.0.uniform() < 0.1 => us,
                     Cost::Tenth(_) => 0.0,
                 };
                 slots[server].push((due_ns, us));
@@ -236,30 +235,14 @@ impl World {
         let mut thefts = Vec::new();
         let mut at = 0.0;
         loop {
-            at += -self.uniform().ln() / THEFTS * end_ns as f64;
+            at += -self.0.uniform().ln() / THEFTS * end_ns as f64;
             if at >= end_ns as f64 {
                 return thefts;
             }
-            let length = 1e6 + 7e6 * self.uniform();
-            let is_counted = self.uniform() < COUNTED_SHARE;
+            let length = 1e6 + 7e6 * self.0.uniform();
+            let is_counted = self.0.uniform() < COUNTED_SHARE;
             thefts.push((at as u64, length as u64, is_counted));
         }
-    }
-
-    /// Box and Muller.
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        radius * (2.0 * PI * self.uniform()).cos()
-    }
-
-    /// In (0, 1], by SplitMix64.
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        ((bits >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 }
 
