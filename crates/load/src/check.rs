@@ -50,14 +50,7 @@ pub(crate) fn examine(
     answer: &Answer,
 ) -> Result<Vec<(usize, String)>, Mismatch> {
     let mut findings = Findings::default();
-    let headers: Vec<Header<'_>> = answer
-        .headers
-        .iter()
-        .map(|(name, value)| Header {
-            name,
-            value: value.as_bytes(),
-        })
-        .collect();
+    let headers = headers_of(answer);
     let mut judge = Judge {
         rules,
         findings: &mut findings,
@@ -75,6 +68,18 @@ pub(crate) fn examine(
         rules.judge_sampled(body)?;
     }
     Ok(findings.captured)
+}
+
+/// The headers of an answer as a parser gives them.
+fn headers_of(answer: &Answer) -> Vec<Header<'_>> {
+    answer
+        .headers
+        .iter()
+        .map(|(name, value)| Header {
+            name,
+            value: value.as_bytes(),
+        })
+        .collect()
 }
 
 /// The expectation of one request, ready for many answers.

@@ -279,14 +279,7 @@ fn judged_by(
     let mut rules = Rules::new(expect);
     let mut findings = Findings::default();
     let judge = |answer: &Answer| {
-        let headers: Vec<Header<'_>> = answer
-            .headers
-            .iter()
-            .map(|(name, value)| Header {
-                name,
-                value: value.as_bytes(),
-            })
-            .collect();
+        let headers = headers_of(answer);
         findings.start();
         let mut judge = Judge {
             rules: &rules,

@@ -145,9 +145,8 @@ fn counted(requests: &[Vec<Request>; 2], thefts: &[Theft], end_us: f64) -> [Vec<
     let medians_ns: Vec<u64> = requests
         .iter()
         .map(|own| {
-            let mut latencies_us: Vec<f64> = own.iter().map(|(_, us)| *us).collect();
-            latencies_us.sort_unstable_by(f64::total_cmp);
-            ns(latencies_us[latencies_us.len() / 2])
+            let latencies_us: Vec<f64> = own.iter().map(|(_, us)| *us).collect();
+            ns(sample::median(&latencies_us).expect("a round has requests"))
         })
         .collect();
     let seen = thefts.iter().filter(|(_, _, is_counted)| *is_counted);

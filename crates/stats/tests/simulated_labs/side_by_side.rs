@@ -268,9 +268,8 @@ fn counted(
     let medians_ns: Vec<u64> = slots
         .iter()
         .map(|own| {
-            let mut latencies_us: Vec<f64> = own.iter().map(|(_, us)| *us).collect();
-            latencies_us.sort_by(f64::total_cmp);
-            (latencies_us[latencies_us.len() / 2] * 1e3) as u64
+            let latencies_us: Vec<f64> = own.iter().map(|(_, us)| *us).collect();
+            (sample::median(&latencies_us).expect("a round has requests") * 1e3) as u64
         })
         .collect();
     let seen = thefts.iter().filter(|(_, _, is_counted)| *is_counted);
