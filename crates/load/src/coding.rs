@@ -1,8 +1,7 @@
 //! Undoes the content codings of a body (RFC 9110, section 8.4), within a bound on its size.
 //!
-//! The one idea: an encoded body is input like any other. It may be damaged, it may be cut, and a few
-//! bytes of it may stand for gigabytes. So it is decoded piece by piece, and never further than the
-//! caller allows.
+//! An encoded body is input like any other. It may be damaged or cut, and a few bytes may expand to
+//! gigabytes. So it is decoded piece by piece, up to a limit of the caller.
 
 use std::io::{self, Read, Write};
 
@@ -287,10 +286,10 @@ pub(crate) fn gzip_trailer(content: &[u8]) -> [u8; 8] {
     trailer
 }
 
-/// A body in these codings, for servers of tests.
+/// Encodes a body in these codings, for servers of tests.
 ///
 /// # Errors
-/// When the coding is none of those that are known here.
+/// When a coding is unknown.
 pub fn encoded(coding: &str, content: &[u8]) -> Result<Vec<u8>, CodingError> {
     let mut body = content.to_vec();
     for one in read(coding)? {

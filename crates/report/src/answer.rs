@@ -51,9 +51,9 @@ fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Str
     parts.join("; ") + "."
 }
 
-/// `No verdict: other programs used 74 % of the cores (failed check: lateness). Estimate +90 us (60 to 110),
-/// not trusted. End what else runs, or use …` of the rows whose verdict is withheld, or that on their
-/// baseline; none where there are none.
+/// Returns the sentence on the rows whose verdict, or whose baseline's verdict, is withheld: `No verdict:
+/// other programs used 74 % of the cores (failed check: lateness). Estimate +90 us (60 to 110), not
+/// trusted. End what else runs, or use …`. `None` without such rows.
 fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
     let withheld = rows
         .iter()

@@ -25,7 +25,7 @@ pub(crate) fn value(row: &VariantSummary, metric: Metric) -> String {
     not_below_the_one_before(row, metric, shown)
 }
 
-/// A figure that is not trusted; none of a tail of which a round has too few requests.
+/// Returns a figure that is not trusted. `None` for a tail that a round has too few requests for.
 fn estimated(row: &VariantSummary, metric: Metric) -> Option<&MetricSummary> {
     let figure = row.estimate.as_ref()?.metrics.get(&metric)?;
     (!figure.is_sparse).then_some(figure)

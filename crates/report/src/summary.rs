@@ -183,8 +183,8 @@ pub struct VariantSummary {
     pub bodies: BodiesSummary,
     /// Its figures; empty when it has no number that is trusted.
     pub metrics: BTreeMap<Metric, MetricSummary>,
-    /// What it would come to, where its verdict or that on its baseline is withheld; absent where figures
-    /// are trusted, and where it did not do its work.
+    /// Its estimate, if its verdict or the verdict on its baseline is withheld. Absent if its figures are
+    /// trusted, or if it did not do its work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
     /// What few requests pay, where the typical latency and the mean disagree.

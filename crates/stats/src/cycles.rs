@@ -24,7 +24,7 @@ pub struct Disturbance {
     pub to_ns: u64,
     /// Source of the disturbance.
     pub cause: Cause,
-    /// The variant whose requests it disturbed; none for all variants.
+    /// The variant whose requests it disturbed. `None` means all variants.
     pub variant: Option<usize>,
 }
 
@@ -156,8 +156,8 @@ fn mark(place: &mut Option<Cause>, cause: Cause) {
     *place = Some(place.map_or(cause, |before| before.min(cause)));
 }
 
-/// The cycles that begin in a stretch of time, and so many before the first of them. A stretch begins
-/// within a cycle, which is the first one before.
+/// Returns the cycles that begin in a stretch of time and this number of cycles before them. The stretch
+/// begins within the last cycle before them.
 fn cycles_of(dues_ns: &[u64], from_ns: u64, to_ns: u64, before: usize) -> Range<usize> {
     let cycles = dues_ns.len().saturating_sub(1);
     let begun = dues_ns[..cycles].partition_point(|due_ns| *due_ns <= from_ns);

@@ -1,4 +1,4 @@
-//! When the systems of one variant kept the cores from those of another.
+//! Finds the stretches in which the systems of one variant kept the cores from another variant.
 //!
 //! Side by side, the systems of all variants share the cores. A request that waits for a database or a
 //! timer disturbs no neighbor, however long it takes. A request that keeps a core busy does. The

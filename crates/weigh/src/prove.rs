@@ -132,7 +132,7 @@ pub(crate) fn prove(
         let ignore = batch::ignored(asked, expect);
         let again = &second[index];
         let content = compression::content(&asked.name, answer)?;
-        // Also of one whose body is compared with nothing: what cannot be decoded is no right answer.
+        // An answer that cannot be decoded is wrong, even if its body is not compared.
         compression::content(&asked.name, again)?;
         let known = BodyRule::known(&content, &ignore);
         let is_stable = again.status == answer.status && is_right(&known, again);

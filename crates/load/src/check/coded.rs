@@ -1,11 +1,10 @@
 //! Judges bodies that have a `Content-Encoding`.
 //!
-//! The one idea: bytes that were decoded once need not be decoded again. The encoded bytes of a right
-//! answer are the reference, and equal bytes have equal content. Some servers encode the same content
-//! differently each time, such as with the time in a header of gzip. Then the checksum and the length at the
-//! end of a gzip body tell of each answer; and a sample of the answers is kept, and decoded when the load
-//! is over. Only rules that need the content of an answer that differs (GraphQL errors, ignored members,
-//! captures) have it decoded at once.
+//! Equal bytes have equal content, so the encoded bytes of a right answer are the reference. Some servers
+//! encode the same content differently each time, such as with the time in the header of gzip. The checksum
+//! and the length at the end of a gzip body then judge each answer. A sample of the answers is decoded after
+//! the load. An answer that differs is decoded at once only for rules that need its content: GraphQL errors,
+//! ignored members and captures.
 
 use std::sync::Arc;
 
@@ -175,7 +174,7 @@ impl Rules {
         self.judge_encoded(&known.coding, body).map(|_| ())
     }
 
-    /// Whether every right answer has the same content, and nothing but that is asked of it.
+    /// True if all right answers have the same content and the rules ask for nothing else.
     fn knows_the_content(&self) -> bool {
         self.must_equal && self.pattern.is_none() && self.captures.is_empty()
     }

@@ -207,7 +207,7 @@ fn no_page_recommends_a_gate_on_the_typical_latency_alone() {
         ("sweep.md", include_str!("../../../../docs/sweep.md")),
         ("ci.md", include_str!("../../../../docs/ci.md")),
     ] {
-        // What stands in fences is copied; what was printed begins with the gate that was judged.
+        // Readers copy the text in fences. A printed result begins with the gate that was judged.
         for (index, fence) in page.split("```").enumerate() {
             let is_meant =
                 |line: &&str| line.contains("typical overhead <") && !line.starts_with("- ");

@@ -1,4 +1,4 @@
-//! What bodies of responses were: their encoding, their length, and how they were checked.
+//! Bodies of responses: their encoding, their length, and how they were checked.
 
 use std::collections::BTreeMap;
 
@@ -96,7 +96,7 @@ fn equal_decoded(own: &Proof, baseline: &Proof) -> Option<bool> {
     pairs.reduce(|all, one| all && one)
 }
 
-/// What the proof found of the bodies of a variant that a reader must know.
+/// Returns the findings of the proof about bodies that a reader must know.
 #[must_use]
 pub fn notes(variant: &str, proof: &Proof) -> Vec<String> {
     let mut notes = Vec::new();

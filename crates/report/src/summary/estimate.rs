@@ -88,7 +88,7 @@ pub enum ClaimName {
 }
 
 impl MetricSummary {
-    /// The change against the baseline in percent with its interval; none where nothing is compared.
+    /// Returns the change against the baseline in percent, with its interval. `None` without a comparison.
     pub(crate) fn change(&self) -> Option<String> {
         let overhead = self.overhead.as_ref()?;
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;

@@ -1,8 +1,8 @@
 //! Costs that few requests pay.
 //!
-//! The typical latency is the mean of the fastest three quarters of the requests, so that it does not see
-//! what the others pay. The mean does. Where the two disagree, both are said, with the share of the requests
-//! that pay.
+//! The typical latency is the mean of the fastest three quarters of the requests. It misses a cost that only
+//! the other quarter pays. The mean has it. If the two disagree, the report shows both, and the share of the
+//! requests that pay.
 
 use std::collections::BTreeMap;
 
@@ -45,9 +45,10 @@ fn mean_in_words(latency_us: f64) -> String {
     format!("mean {sign}{size}")
 }
 
-/// The overheads of the typical latency and of the mean, where they disagree: where the mean claims a
-/// difference, and the typical latency shows none, or one whose interval has nothing in common with that of
-/// the mean, or one less than half as large.
+/// Returns the overheads of the typical latency and of the mean if they disagree, else `None`.
+///
+/// They disagree if the mean claims a difference and the typical latency shows no difference, a difference
+/// whose interval is apart from the mean's, or a difference less than half as large.
 pub(super) fn disagreeing(
     headline: Metric,
     metrics: &BTreeMap<Metric, MetricSummary>,

@@ -111,7 +111,7 @@ impl<'a> Row<'a> {
         matches!(self.invalid, Some(Verdict::Withheld { .. }))
     }
 
-    /// What it would come to, where it or its baseline is not trusted.
+    /// Returns its estimate if it or its baseline is not trusted.
     fn estimate(&self, baseline: Option<&Self>, frame: &Frame<'_>) -> Option<Estimate> {
         let baseline = baseline.filter(|_| !self.is_baseline());
         let is_doubtful = self.is_withheld() || baseline.is_some_and(Self::is_withheld);

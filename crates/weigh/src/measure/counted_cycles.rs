@@ -99,9 +99,9 @@ pub(super) fn disturbances(
 /// What [`leave_out`] adds to the record of a measurement.
 pub(super) struct Counted {
     pub(super) left_out: LeftOut,
-    /// Each request of a rotation for itself.
+    /// One record for each request of a rotation.
     pub(super) requests: Vec<RequestRecord>,
-    /// Latency of all answers; none where nothing was left out.
+    /// Latency of all answers. `None` if no cycle was left out.
     pub(super) all_latency: Option<Hdr>,
 }
 

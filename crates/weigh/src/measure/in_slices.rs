@@ -3,8 +3,8 @@
 //!
 //! What counts of a candidate's slices is put end to end, as if it had had the load without a break,
 //! and one window of it is one slice. So whatever is said of a closed loop holds for it too, and the
-//! idle gaps are in no figure. What systems use is read around the whole load; it is held against *all*
-//! requests, those that do not count included.
+//! idle gaps are in no figure. The usage of systems is read around the whole load and divided by *all*
+//! requests, also those that do not count.
 //!
 //! The rate comes from the times of requests and not from a count of them. A request that lies in a
 //! counted part by a third counts as a third ([`stats::slices::completed`]). A count would move in steps

@@ -1,5 +1,5 @@
-//! When the systems of one candidate kept the cores from those of another: the processor time of each,
-//! read often while the load lasts ([`stats::occupied`]).
+//! Reads the processor time of each candidate's systems while the load lasts. It shows when the systems of
+//! one candidate kept the cores from another candidate ([`stats::occupied`]).
 
 use std::time::{Duration, Instant};
 
@@ -40,8 +40,7 @@ impl NeighborWatch {
         (result, NeighborWatch { readings })
     }
 
-    /// The stretches in which a candidate was disturbed by others, from the begin of the load on, on so
-    /// many cores.
+    /// Returns the stretches in which a candidate was disturbed by others, from the begin of the load on.
     pub(super) fn disturbances_since(&self, began: Instant, cores: usize) -> Vec<Disturbance> {
         // The reading before the begin as well: its stretch reaches into the load.
         let first = self.readings.partition_point(|(at, _)| *at <= began);

@@ -17,7 +17,8 @@ pub(super) struct Expected {
     pub(super) body: Vec<u8>,
 }
 
-/// What the baseline's answers make for the request at this place; none where it has no counterpart there.
+/// Returns the answer that the baseline gives to the request at this place. `None` if the baseline has no
+/// such request.
 ///
 /// # Errors
 ///

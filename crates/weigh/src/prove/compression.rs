@@ -48,9 +48,11 @@ pub(super) fn record(answer: &Answer, content: &[u8], again: &Answer) -> Option<
     })
 }
 
-/// The coding that a target gives its answer to the first of the requests that may be sent again, when it
-/// is asked for one; with the place of the request. None where requests say what they accept, where the
-/// answer is encoded anyway, and where the target sends it plain.
+/// Asks for an encoded answer to the first request that may be sent again. Returns the place of the request
+/// and the coding of the answer.
+///
+/// `None` if a request names the codings that it accepts, if the answer is encoded anyway, or if it stays
+/// plain.
 pub(super) fn if_asked(
     requests: &[RequestTemplate],
     answers: &[Answer],

@@ -1,4 +1,4 @@
-//! The labs of `labs/outside`: what nginx, uvicorn and `compression` cost, whose causes are known.
+//! The labs of `labs/outside`: costs of nginx, uvicorn and `compression` with known causes.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! What a check that is not in order says to a person: the cause in few words, and what helps.
+//! The cause and the remedy of each check, in words for a person.
 //!
-//! `docs/checks.md` has the same remedies in its last column; a test holds the two together.
+//! `docs/checks.md` has the same remedies in its last column. A test compares the two.
 
 use super::{Check, CheckName, CheckState};
 use crate::digits;
@@ -84,8 +84,8 @@ impl CheckName {
         }
     }
 
-    /// Which of several causes explains the others: the lowest. What the machine does comes before
-    /// what the generator suffers, and that before what shows in the load.
+    /// Returns the rank of a cause. Of several failed checks the lowest rank explains the others. The machine
+    /// comes before the generator, and the generator before the load.
     fn rank(self) -> usize {
         const ORDER: [CheckName; 25] = [
             CheckName::StoppedAnswering,

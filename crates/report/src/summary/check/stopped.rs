@@ -1,4 +1,4 @@
-//! Whether the target went on answering until the end of the load.
+//! Checks that the target answered until the end of the load.
 //!
 //! A share of failed requests does not show a crash: a closed loop waits longer and longer after
 //! connections that are refused. So the time without an answer is judged.
@@ -31,8 +31,8 @@ struct Silence {
     failed: u64,
 }
 
-/// Whether all requests failed from some time on, until the load ended. None where they did not, and
-/// for rounds without windows of time.
+/// Checks if all requests failed from some time on until the load ended. `None` if they did not, or if a
+/// round has no windows of time.
 pub(super) fn stopped(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
     let has_windows = |round: &&RoundRecord| round.slices.is_none() && round.windows.width_us > 0;
     if !complete.iter().all(has_windows) {
@@ -54,8 +54,8 @@ pub(super) fn stopped(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
     Some(Limits::new(0.0, 0.0).judge(CheckName::StoppedAnswering, silence.share, text))
 }
 
-/// The time up to the end of sending in which every request failed, where it is long enough to mean
-/// that the target had stopped.
+/// Returns the time up to the end of sending in which every request failed. `None` if it is too short to
+/// mean that the target had stopped.
 fn silence(load: &Load, round: &RoundRecord) -> Option<Silence> {
     let windows = &round.windows;
     // A target that answered nothing at all did not stop: its failures say that.
@@ -82,7 +82,7 @@ fn silence(load: &Load, round: &RoundRecord) -> Option<Silence> {
     })
 }
 
-/// How long requests are sent for, by the plan; none where only a count ends the load.
+/// Returns the planned time of sending in microseconds. `None` if only a count ends the load.
 fn sending_us(load: &Load) -> Option<u64> {
     match load {
         Load::Closed { stop, .. } => stop.duration.map(micros),
