@@ -72,6 +72,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         // Filled in by `parse_with`, when all files have been read.
         sources: Vec::new(),
         load: sending.load,
+        rate_choice: sending.rate_choice,
         capacity: sending.capacity,
         sweep: sending.sweep,
         slice: sending.slice,

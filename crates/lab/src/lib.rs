@@ -74,8 +74,8 @@ pub use command_line::{duration, find, rate, size};
 pub use experiment::{
     Attach, Balance, Balances, Compose, Container, DistinctValues, Elsewhere, Expect, HeaderValues,
     ImageBuild, Lab, Limits, Manifests, Network, Origin, Placement, Probe, Proof, ProofWhat,
-    Protocol, Pull, Ready, RequestTemplate, Scenario, SeenNumber, SeenRule, ServiceChange, Setup,
-    System, Variant, Volume, WorkloadChange,
+    Protocol, Pull, RateChoice, Ready, RequestTemplate, Scenario, SeenNumber, SeenRule,
+    ServiceChange, Setup, System, Variant, Volume, WorkloadChange,
 };
 pub use level::Level;
 pub use manual::manual;

@@ -7,10 +7,10 @@ use schedule::OpenPlan;
 use yaml_with_places::{At, Entry, Finding, Findings, Node};
 
 use crate::capacity;
-use crate::experiment::Protocol;
+use crate::experiment::{Protocol, RateChoice};
 use crate::formats::{Format, Written};
 use crate::level::Level;
-use crate::quantities::LongerThanZero;
+use crate::quantities::{LoadRate, LongerThanZero};
 use crate::reading::Reading;
 use crate::sweep;
 use crate::ways::WAYS;
@@ -25,6 +25,7 @@ pub(crate) use protocol::{check_certificate, keeps_connections};
 /// What a lab's `load` says, but for its requests.
 pub(crate) struct Sending {
     pub(crate) load: Load,
+    pub(crate) rate_choice: Option<RateChoice>,
     pub(crate) capacity: Option<Capacity>,
     pub(crate) sweep: Vec<Level>,
     pub(crate) slice: Duration,
@@ -48,7 +49,8 @@ pub(crate) fn check(
 ) -> Option<Sending> {
     // Read from the tree: a rate that is misspelled is still the choice of a rate.
     let choice = choice(entry, reading)?;
-    check_neighbors(choice, &entry.node, reading);
+    let rate_choice = rate_choice(file, reading);
+    check_neighbors(choice, &entry.node, rate_choice.is_some(), reading);
     let (load, capacity, sweep) = if file.capacity.is_some() {
         let (load, capacity) = capacity::check(file, seed, reading)?;
         (load, Some(capacity), Vec::new())
@@ -83,6 +85,7 @@ pub(crate) fn check(
             .as_ref()
             .is_none_or(|precedence| precedence.value == Switch::On),
         load,
+        rate_choice,
         capacity,
         sweep,
         slice: time_span(
@@ -135,6 +138,42 @@ pub(crate) fn time_span<F: Format + Copy>(written: Option<&Written<F>>, default:
         Some(Written(value)) => *value,
         None => F::read(default).expect("defaults are written as a person would"),
     }
+}
+
+/// A stand-in for a length that the run chooses.
+const ROUND_GUESS: Duration = Duration::from_secs(2);
+
+/// What `rate: auto` leaves to the run; none where the lab gives the load. Keys that the choice cannot
+/// keep are reported.
+fn rate_choice(file: &LoadFile, reading: &mut Reading<'_>) -> Option<RateChoice> {
+    let rate = file.rate.as_ref()?;
+    if rate.value.0 != LoadRate::Auto {
+        return None;
+    }
+    let others = [
+        ("count", file.count.as_ref().map(|it| it.place)),
+        ("scenario", file.scenario.as_ref().map(|it| it.place)),
+    ];
+    for (key, place) in others {
+        if let Some(place) = place {
+            let help = match key {
+                "count" => {
+                    "the run chooses a rate for a length of time: write `duration` in place of `count`, or a rate"
+                }
+                _ => {
+                    "a rate of a scenario is one of iterations, which the run does not choose: write a rate, such as `10/s`"
+                }
+            };
+            reading.findings.add(
+                Finding::new(place, format!("`{key}` beside `rate: auto`"))
+                    .related(rate.place, "which is given here")
+                    .help(help),
+            );
+        }
+    }
+    Some(RateChoice {
+        keeps_duration: file.duration.is_some(),
+    })
 }
 
 /// The one key that says how requests arrive.
@@ -208,14 +247,14 @@ fn check_slice(file: &LoadFile, findings: &mut Findings) {
 }
 
 /// Keys that go with one kind of load and not with another, and the end that each needs.
-fn check_neighbors(choice: &Entry, load: &Node, reading: &mut Reading<'_>) {
+fn check_neighbors(choice: &Entry, load: &Node, is_chosen: bool, reading: &mut Reading<'_>) {
     let findings = &mut reading.findings;
     let ends: &[&str] = match choice.key.as_str() {
         "capacity" | "sweep" => &["duration"],
         _ => &["duration", "count"],
     };
     // Asked of the tree: a `duration` that was misspelled is not a missing one.
-    let stops = ends.iter().any(|key| load.entry(key).is_some());
+    let stops = is_chosen || ends.iter().any(|key| load.entry(key).is_some());
     if choice.key != "phases" && !stops && !reading.has_gaps {
         let help = match choice.key.as_str() {
             "capacity" => "give `duration: 5s`: each rate is held that long",
@@ -283,12 +322,18 @@ fn load(file: &LoadFile, seed: Option<u64>) -> Option<Load> {
         });
     }
     let phases: Vec<Phase> = if let Some(rate) = &file.rate {
-        // Without a duration the count ends it.
-        vec![Phase::constant(
-            // `check_neighbors` has seen to it that there is one of the two.
-            duration.unwrap_or(Duration::MAX),
-            rate.value.0.0,
-        )]
+        vec![match rate.value.0 {
+            LoadRate::Given(rate) => Phase::constant(
+                // Without a duration the count ends it: `check_neighbors` has seen to one of the two.
+                duration.unwrap_or(Duration::MAX),
+                rate,
+            ),
+            LoadRate::Auto => {
+                // Until the run has chosen one, it is the highest that it may choose.
+                let highest = Rate::new(schedule::fit::RATE_MAX).expect("a positive number");
+                Phase::constant(duration.unwrap_or(ROUND_GUESS), highest)
+            }
+        }]
     } else {
         // Missing only where it was wrong, which is reported.
         let phases = file.phases.as_ref()?;

@@ -156,6 +156,7 @@ fn in_words(format: &str) -> String {
         "size-or-none" => "a size: `64KiB`, `128MiB`, `1GB`, or `none`",
         "cores-or-none" => "a number of cores: `0.25`, or `none`",
         "rate" | "rate-or-zero" => "a rate: `100/s`, `90/m`",
+        "rate-or-auto" => "a rate: `100/s`, `90/m`, or `auto`",
         "until" => "a figure and a width: `p99 ±2%`, `p99 ±0.1ms`",
         "gate" => "a limit: `rhai p99 overhead < 0.2ms`",
         "path-and-query" => "a path: `/graphql`",

@@ -260,6 +260,34 @@ impl Format for PositiveRate {
     }
 }
 
+/// The rate of an open loop: a rate above 0, or one that the run chooses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum LoadRate {
+    Given(Rate),
+    Auto,
+}
+
+impl Format for LoadRate {
+    const NAME: &'static str = "rate-or-auto";
+    const EXAMPLE: Option<&'static str> = Some("100/s");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        if text.trim() == "auto" {
+            return Ok(LoadRate::Auto);
+        }
+        // Who writes no digit may have meant the word.
+        let is_word = !text.contains(|letter: char| letter.is_ascii_digit());
+        match PositiveRate::read(text) {
+            Ok(PositiveRate(rate)) => Ok(LoadRate::Given(rate)),
+            Err(wrong) if is_word => Err(Misspelling {
+                help: wrong.help.map(|help| format!("{help}, or `auto`")),
+                ..wrong
+            }),
+            Err(wrong) => Err(wrong),
+        }
+    }
+}
+
 /// What is written where there is no limit.
 pub(crate) const NONE: &str = "none";
 const CORES_MIN: f64 = 0.01;

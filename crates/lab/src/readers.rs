@@ -9,7 +9,7 @@ use crate::formats::{
     ServiceName, SettingPath, StatusName, Title, UrlPath, VariableName,
 };
 use crate::level::Level;
-use crate::quantities::{Bytes, Cores, Limit, LongerThanZero, Numbers, PositiveRate};
+use crate::quantities::{Bytes, Cores, Limit, LoadRate, LongerThanZero, Numbers, PositiveRate};
 use crate::template::{Command, Template};
 
 /// Every format, for the structural check.
@@ -20,6 +20,7 @@ const READERS: &[(&str, Check)] = &[
     reader::<Limit<Cores>>(),
     reader::<Limit<Bytes>>(),
     reader::<PositiveRate>(),
+    reader::<LoadRate>(),
     reader::<Rate>(),
     reader::<Level>(),
     reader::<Method>(),

@@ -16,7 +16,7 @@ use yaml_with_places::{At, OneOrMany};
 use crate::fields::Table;
 use crate::formats::{Method, Name, RequestPath, Title, Verbatim, Written};
 use crate::level::Level;
-use crate::quantities::{LongerThanZero, PositiveRate};
+use crate::quantities::{LoadRate, LongerThanZero};
 
 mod capacity;
 mod compose;
@@ -165,8 +165,11 @@ pub(crate) struct LoadFile {
     /// Closed loop with this many connections.
     #[schemars(range(min = 1))]
     pub(crate) connections: Option<At<u32>>,
-    /// Open loop at this rate.
-    pub(crate) rate: Option<At<Written<PositiveRate>>>,
+    /// Open loop at this rate. With `auto` the run chooses it: two short loads before the first round show
+    /// the latency and the processor time of each variant. The rate is then at most 100/s and keeps the
+    /// systems below a fifth of the cores. Without `duration` the run chooses the length of a round too.
+    /// The report prints the choice and its reason.
+    pub(crate) rate: Option<At<Written<LoadRate>>>,
     /// Open loop in phases, one after the other.
     #[schemars(length(min = 1))]
     pub(crate) phases: Option<At<Vec<PhaseFile>>>,

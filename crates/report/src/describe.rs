@@ -34,6 +34,11 @@ pub(crate) fn load(recording: &Recording) -> String {
         ));
     }
     parts.push(length(recording));
+    parts.extend(
+        load.chosen
+            .iter()
+            .map(|chosen| format!("a rate that the run chose ({})", chosen.because)),
+    );
     parts.extend(load.protocol.as_ref().map(protocol));
     parts.push(
         if load.keep_alive {

@@ -17,7 +17,7 @@ mod until;
 mod variant;
 
 pub use environment::{Environment, NoiseFloor};
-pub use load::{HttpText, LoadText, ProtocolText, RequestText, TlsText};
+pub use load::{HttpText, LoadText, ProtocolText, RateChosen, RequestText, TlsText, TriedVariant};
 pub use network::{ClusterText, GeneratorRecord, NetworkRecord, NodeText, PlacedText};
 pub use profile::{HotFunction, Profile};
 pub use revisions::{Revision, Revisions};

@@ -353,6 +353,7 @@ fn load(is_open: bool) -> LoadText {
     LoadText {
         model,
         capacity: None,
+        chosen: None,
         url: None,
         address: None,
         protocol: None,

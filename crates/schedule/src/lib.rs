@@ -8,6 +8,7 @@
 //! Absent on purpose: sleeping, sending, and any idea of what time it is.
 
 mod capacity;
+pub mod fit;
 mod order;
 mod plan;
 mod random;

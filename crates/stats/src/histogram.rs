@@ -170,6 +170,30 @@ impl Histogram {
         Some(sum / wanted)
     }
 
+    /// The spread of the mean over the share `kept` per sample, in nanoseconds: that of the mean of `n`
+    /// independent samples is smaller by the square root of `n`. `None` when empty.
+    ///
+    /// It is the standard deviation of the samples cut off at the quantile `kept`, divided by `kept`
+    /// (Tukey and McLaughlin, "Less vulnerable confidence and significance procedures for location based on a
+    /// single sample", 1963, for a cut on one side).
+    ///
+    /// # Panics
+    /// When `kept` is not above 0 and at most 1.
+    #[must_use]
+    pub fn trimmed_spread_ns(&self, kept: f64) -> Option<f64> {
+        assert!(kept > 0.0 && kept <= 1.0, "{kept} of the samples");
+        let cut = self.quantile_ns(kept)?;
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for (value, count) in self.recorded() {
+            let (value, count) = (value.min(cut) as f64, count as f64);
+            sum += value * count;
+            squares += value * value * count;
+        }
+        let all = self.len() as f64;
+        let mean = sum / all;
+        Some((squares / all - mean * mean).max(0.0).sqrt() / kept)
+    }
+
     /// The typical latency of a mixture of requests, in nanoseconds; `None` without samples. Each
     /// request is cut for itself (see [`Histogram::TYPICAL_SHARE`]) and counts by its weight; one
     /// without samples does not count. Cut over all together, the slowest request alone would be what

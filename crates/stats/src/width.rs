@@ -84,9 +84,19 @@ pub fn rounds_expected(pilot: &Interval, pilot_rounds: usize, wanted: f64) -> Op
 /// 20 rounds, 72 to 86 % of the runs show it.
 #[must_use]
 pub fn detectable(found: &Interval, rounds: usize) -> Option<f64> {
-    let in_errors = in_deviations(rounds, found.confidence)? * (rounds as f64).sqrt();
-    let error = found.half_width() / in_errors;
-    Some(error * (in_errors + student::quantile(2.0 * POWER - 1.0, rounds - 1)))
+    let deviation = found.half_width() / in_deviations(rounds, found.confidence)?;
+    detectable_at(deviation, rounds, found.confidence)
+}
+
+/// The smallest difference that [`POWER`] of all runs would show, where the difference of a round has
+/// this standard deviation. In its unit. None when so few rounds cannot have an interval of this
+/// confidence. See [`detectable`] for the formula.
+#[must_use]
+pub fn detectable_at(deviation: f64, rounds: usize, confidence: f64) -> Option<f64> {
+    let root = (rounds as f64).sqrt();
+    let in_errors = in_deviations(rounds, confidence)? * root;
+    let power = student::quantile(2.0 * POWER - 1.0, rounds - 1);
+    Some(deviation / root * (in_errors + power))
 }
 
 /// Half width of the interval of so many rounds, in standard deviations of a single round.

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | a variant on its way to a number | [`candidate`] |
 //! | builds and first proofs | [`preparation`] |
+//! | short loads after the first proof, and a load that fits | [`trial`] |
 //! | how many rounds, and in which order | [`round`], [`stopping_rule`] |
 //! | one round, one candidate after the other | [`in_turn`] |
 //! | side by side or in turn, and who beside whom | [`design`], [`footprint`], [`groups`], [`placement`] |
 //! | one round, all candidates at once | [`side_by_side`], [`in_slices`] |
+//! | how a run would go, for `weigh check` | [`prediction`] |
 //! | which requests of it count | [`counted_cycles`], [`host_watch`], [`neighbor_watch`] |
 //! | searches for the highest rate, in turn or side by side | [`capacity`] |
 //! | the pieces of a turn, for any design of a round | [`turn`], [`running`], [`settling`] |
@@ -33,6 +35,7 @@ mod neighbor_watch;
 mod network_watch;
 mod placement;
 mod pod_usage;
+mod prediction;
 mod preparation;
 mod profile;
 mod reading;
@@ -45,6 +48,7 @@ mod settling_together;
 mod shard;
 mod side_by_side;
 mod stopping_rule;
+mod trial;
 mod turn;
 mod up;
 mod watching;
@@ -62,7 +66,7 @@ use lab::Lab;
 use load::{AwakeCores, keep_cores_awake};
 use model::{InvalidKind, Order, StatusRule};
 use report::Recording;
-use report::recording::{ClusterText, Environment, Profile, RoundRecord};
+use report::recording::{ClusterText, Environment, Profile, RateChosen, RoundRecord};
 pub(crate) use reused_systems::Reuse;
 use reused_systems::ReusedSystems;
 use rig::machine::{self, Machine};
@@ -121,8 +125,20 @@ pub(crate) struct Experiment<'a> {
     profiles: Vec<Profile>,
     /// Where it ran, where that is not this machine.
     cluster: Option<ClusterText>,
+    /// True if each variant gets two short loads after its proof.
+    tries_out: bool,
+    /// How the run chose its rate, where the lab does not give it.
+    chosen: Option<RateChosen>,
     /// Whether a system that was not started here has asked for less load.
     has_yielded: bool,
+}
+
+/// Variants that were proven and not measured.
+pub(crate) struct Checked {
+    /// Each variant by name, with the reason why it would have no number.
+    pub(crate) verdicts: Vec<(String, Option<Invalid>)>,
+    /// How a run would go, a line each.
+    pub(crate) prediction: Vec<String>,
 }
 
 /// What the recording says of the machine, and what is done to it for as long as the run lasts.
@@ -170,6 +186,7 @@ impl<'a> Experiment<'a> {
         let measurements = rounds.planned() * candidates.len();
         let session = Session {
             lab,
+            load: lab.load.clone(),
             stop,
             progress: Progress::new(console, measurements as u64),
             logs,
@@ -192,6 +209,8 @@ impl<'a> Experiment<'a> {
             flamegraphs: None,
             profiles: Vec::new(),
             cluster: None,
+            tries_out: lab.rate_choice.is_some(),
+            chosen: None,
             has_yielded: false,
         })
     }
@@ -226,6 +245,7 @@ impl<'a> Experiment<'a> {
     /// When the machine below refuses to go on.
     pub(crate) fn run(mut self, builds: &mut BuildCache) -> Result<Recording, Failure> {
         self.prepare(builds);
+        self.choose_load();
         self.measure();
         // Before samples are taken, as those are of systems that are started anew.
         self.reused.stop_all(&mut self.rig);
@@ -243,17 +263,17 @@ impl<'a> Experiment<'a> {
         Ok(recording)
     }
 
-    /// Proves every variant without measuring any.
+    /// Proves every variant without measuring any, and predicts how a run would go.
     ///
     /// # Errors
     ///
     /// When the machine below refuses to go on.
-    pub(crate) fn check(
-        mut self,
-        builds: &mut BuildCache,
-    ) -> Result<Vec<(String, Option<Invalid>)>, Failure> {
+    pub(crate) fn check(mut self, builds: &mut BuildCache) -> Result<Checked, Failure> {
+        self.tries_out = true;
         self.prepare(builds);
+        self.choose_load();
         self.session.progress.finish();
+        let prediction = self.prediction();
         let verdicts = self
             .candidates
             .iter()
@@ -262,7 +282,10 @@ impl<'a> Experiment<'a> {
         self.rig
             .shut_down()
             .map_err(|error| Failure::bug(error.to_string()))?;
-        Ok(verdicts)
+        Ok(Checked {
+            verdicts,
+            prediction,
+        })
     }
 
     /// All rounds.
@@ -433,6 +456,8 @@ impl<'a> Experiment<'a> {
             order: self
                 .rounds
                 .orders_recorded(&self.candidates, is_interrupted),
+            load: self.session.load.clone(),
+            chosen: self.chosen.clone(),
             until: self.rounds.until(),
             seed: self.session.seed,
             started_at: self.host.started_at.clone(),

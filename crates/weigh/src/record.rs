@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use lab::{Lab, Setup, Variant};
 use load::{Job, Measurement};
-use model::Shard;
 pub(crate) use model::micros;
+use model::{Load, Shard};
 use report::recording::{
     self as wire, Environment, FileText, Format, Kind, LabText, LimitsText, LoadText, MachineUse,
     Measured, Profile, ProtocolText, RequestText, RoundRecord, SystemRecord, SystemUsage,
@@ -31,6 +31,10 @@ use sent::{empty_request, protocol, requests_of, with_content};
 /// The parts of a lab's recording that only the run knows.
 pub(crate) struct Outline {
     pub(crate) order: Vec<Vec<String>>,
+    /// As it was sent.
+    pub(crate) load: Load,
+    /// How the run chose its rate, where the lab does not give it.
+    pub(crate) chosen: Option<wire::RateChosen>,
     pub(crate) measured: Measured,
     pub(crate) seed: u64,
     pub(crate) until: Option<wire::UntilText>,
@@ -93,8 +97,9 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         cluster: run.cluster,
         environment: run.environment,
         load: LoadText {
-            model: lab.load.clone(),
+            model: run.load,
             capacity: lab.capacity,
+            chosen: run.chosen,
             url: None,
             address: None,
             protocol: Some(protocol(lab, &lab.baseline)),
@@ -177,6 +182,7 @@ pub(crate) fn of_load(
         load: LoadText {
             model: job.load.clone(),
             capacity: None,
+            chosen: None,
             url: Some(secrets::url(url)),
             address: named_address(url, &job.target.address),
             protocol: Some(ProtocolText::from(&job.target.protocol)),

@@ -15,6 +15,10 @@ pub struct LoadText {
     /// first step of the search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Capacity>,
+    /// How the run chose the rate of `model`, and unless the lab gave that the length of a round; absent
+    /// where the lab gave the rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<RateChosen>,
     /// The URL of a single load; absent in a lab, whose ports change with every start.
     pub url: Option<String>,
     /// The address that got a single load, where its URL has a name that stands for one; absent in a lab,
@@ -69,6 +73,31 @@ fn whole() -> Shard {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 fn is_whole(shard: &Shard) -> bool {
     shard.is_whole()
+}
+
+/// How a run chose its rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateChosen {
+    /// Why the rate is not higher; a clause.
+    pub because: String,
+    /// The variants that were tried out, in the order of the report.
+    pub variants: Vec<TriedVariant>,
+}
+
+/// The behavior of a variant under two short loads, in microseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TriedVariant {
+    /// Its name.
+    pub variant: String,
+    /// From send to answer, with one request in flight: the median.
+    pub alone_us: f64,
+    /// Requests in flight in the second load.
+    pub in_flight: u32,
+    /// From send to answer, with so many in flight: the mean.
+    pub together_us: f64,
+    /// Processor time of a request in the first load; absent where it could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor_us: Option<f64>,
 }
 
 /// How requests travel.

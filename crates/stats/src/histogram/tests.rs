@@ -327,3 +327,38 @@ proptest! {
         let _ = Histogram::decode(&wrap(&v2(stated, &counts)));
     }
 }
+
+#[test]
+fn the_spread_of_a_cut_mean_is_the_error_that_it_has() {
+    let mut random = crate::random::Random::new(23);
+    // Exponential: a long tail, of which the cut leaves out a quarter.
+    let mut draw = || {
+        let uniform = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        (1e6 - 1e5 * (1.0 - uniform).ln()) as u64
+    };
+    let sample = |draw: &mut dyn FnMut() -> u64, size: usize| {
+        let mut histogram = Histogram::new();
+        (0..size).for_each(|_| histogram.record_ns(draw()));
+        histogram
+    };
+    let promised = sample(&mut draw, 100_000)
+        .trimmed_spread_ns(0.75)
+        .expect("samples");
+    let means: Vec<f64> = (0..2_000)
+        .map(|_| {
+            sample(&mut draw, 200)
+                .trimmed_mean_ns(0.75)
+                .expect("samples")
+        })
+        .collect();
+    let mean = means.iter().sum::<f64>() / 2_000.0;
+    let squares: f64 = means.iter().map(|it| (it - mean).powi(2)).sum();
+    let found = (squares / 1_999.0).sqrt() * 200_f64.sqrt();
+    assert!((found / promised - 1.0).abs() < 0.06, "{found} {promised}");
+    // All samples: the ordinary standard deviation.
+    let all = sample(&mut draw, 1_000);
+    let ordinary = all.stddev_ns().expect("samples");
+    let spread = all.trimmed_spread_ns(1.0).expect("samples");
+    assert!((spread / ordinary - 1.0).abs() < 0.01);
+    assert_eq!(Histogram::new().trimmed_spread_ns(0.75), None);
+}

@@ -18,7 +18,7 @@ use crate::format::PageArgs;
 use crate::gates::GateArgs;
 use crate::stop::Stop;
 use crate::systems::ConsentArgs;
-use text::{Comparison, FILE, Side};
+use text::{Arrivals, Comparison, FILE, Side};
 
 /// Compare two URLs that are up already: what does B cost, compared with A?
 ///
@@ -37,16 +37,20 @@ pub(crate) struct Args {
     #[arg(value_name = "URL_B", value_parser = address::url)]
     b: Uri,
 
-    /// Requests a second to each of the two, such as 100 or 0.5/s [default: 100, without -c].
+    /// Requests a second to each of the two, such as 100 or 0.5/s.
+    ///
+    /// Without this flag and -c, two short loads to each show latency and processor time, and the run
+    /// chooses a rate of at most 100/s at which the servers use less than a fifth of the cores.
     #[arg(short, short_alias = 'R', long, help_heading = "Load", value_parser = super::load::phases::rate, conflicts_with = "connections")]
     rate: Option<Rate>,
     /// Closed loop: so many connections, each sending its next request when its last answer is
     /// complete. The two have the load in turn, in short slices.
     #[arg(short, long, value_name = "N", help_heading = "Load", value_parser = clap::value_parser!(u32).range(1..=65_000))]
     connections: Option<u32>,
-    /// How long the load is in all, such as 10s or 2m.
-    #[arg(short = 'z', long, value_name = "TIME", help_heading = "Load", default_value = "10s", value_parser = lab::duration)]
-    duration: Duration,
+    /// How long the load is in all, such as 10s or 2m [default: 10s with -r or -c, else as the chosen
+    /// rate needs].
+    #[arg(short = 'z', long, value_name = "TIME", help_heading = "Load", value_parser = lab::duration)]
+    duration: Option<Duration>,
     /// Blocks of time that the load is cut into; fewer than 6 can show no difference.
     #[arg(long, value_name = "N", help_heading = "Load", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
@@ -176,6 +180,13 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
         ));
     }
     address::with_authorization(&args.a, &mut headers).map_err(Failure::bad_input)?;
+    let arrivals = match (args.connections, args.rate) {
+        (Some(connections), _) => Arrivals::Connections(connections),
+        (None, Some(rate)) => Arrivals::Rate(rate.per_second()),
+        (None, None) => Arrivals::Auto,
+    };
+    let is_chosen = arrivals == Arrivals::Auto;
+    let length = args.duration.or((!is_chosen).then_some(DURATION));
     Ok(Comparison {
         a: Side {
             url: address::without_credentials(&args.a),
@@ -185,12 +196,8 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
             url: address::without_credentials(&args.b),
             attach: args.attach_b.clone(),
         },
-        rate: match args.connections {
-            None => Some(args.rate.map_or(RATE, Rate::per_second)),
-            Some(_) => None,
-        },
-        connections: args.connections,
-        block: args.duration / args.rounds,
+        arrivals,
+        block: length.map(|length| length / args.rounds),
         rounds: args.rounds,
         method: args.method.clone(),
         headers,
@@ -204,9 +211,8 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
     })
 }
 
-/// Requests a second to each where nothing is said: enough for microseconds, and little enough for
-/// what runs on one core.
-const RATE: f64 = 100.0;
+/// The length of a load that is given, where only its length is not.
+const DURATION: Duration = Duration::from_secs(10);
 
 fn write(folder: &Path, comparison: &Comparison, console: Console) -> Result<Exit, Failure> {
     let written = fs::create_dir_all(folder).and_then(|()| {

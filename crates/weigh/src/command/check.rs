@@ -11,6 +11,9 @@ use crate::stop::Stop;
 use crate::systems::{Addresses, ConsentArgs};
 
 /// Validate lab files and prove their variants without measuring.
+///
+/// Each variant gets two short loads. They predict the requests in flight, the length of a run, and the
+/// smallest difference that it would probably show.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Names of labs in `labs/`, lab files, or folders of them.
@@ -61,7 +64,8 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
             .map_err(|error| Failure::not_ready(format!("no temporary folder: {error}")))?;
         let addresses = Addresses::of(lab, &args.consent)?;
         let experiment = Experiment::new(lab, addresses, logs.path(), (console, stop))?;
-        for (name, invalid) in experiment.check(&mut builds)? {
+        let checked = experiment.check(&mut builds)?;
+        for (name, invalid) in checked.verdicts {
             match invalid {
                 None => console.answer(&format!("- {name}: proven")),
                 Some(invalid) => {
@@ -73,6 +77,9 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         }
         if stop.is_asked() {
             return Ok(Exit::Interrupted);
+        }
+        for line in checked.prediction {
+            console.answer(&format!("- {line}"));
         }
     }
     Ok(worst)

@@ -356,6 +356,10 @@ fn hurry(lab: &mut Lab) {
     let rounds = fewest + usize::from(is_together);
     lab.rounds = u32::try_from(rounds).expect("the rounds grow with the logarithm of the variants");
     lab.until = None;
+    if let Some(choice) = &mut lab.rate_choice {
+        // The length below is that of a quick round.
+        choice.keeps_duration = true;
+    }
     if let Some(settle) = &mut lab.settle {
         settle.within = settle.within.min(QUICK_SETTLE);
     }

@@ -4,10 +4,11 @@
 use std::path::Path;
 
 use lab::Setup;
-use model::{InvalidKind, Order};
+use model::{InvalidKind, Load, Order};
 use rig::Rig;
 
 use super::Experiment;
+use super::cores_used::first_rate;
 use super::groups::{CoresUsed, Crowd, Group, Groups, Member, has_room, placed, split};
 use super::placement::Cores;
 use super::round::Round;
@@ -197,7 +198,24 @@ impl Experiment<'_> {
                 ));
                 self.design.groups = Some(groups);
             }
-            Crowd::PairDoesNotFit(because) => self.measure_in_turn(because),
+            Crowd::PairDoesNotFit { because, fits_at } => {
+                let remedy = self.lower_rate(fits_at);
+                self.measure_in_turn(because + &remedy);
+            }
+        }
+    }
+}
+
+impl Experiment<'_> {
+    /// Names the rate at which a crowd would fit side by side; empty for a load of several rates.
+    pub(super) fn lower_rate(&self, fits_at: f64) -> String {
+        match &self.session.load {
+            Load::Open { phases, .. } if phases.len() == 1 => {
+                let planned = first_rate(&self.session.load).per_second();
+                let fitting = schedule::fit::rounded_down(planned * fits_at);
+                format!(" at {planned}/s; they would fit side by side at `rate: {fitting}/s`")
+            }
+            _ => String::new(),
         }
     }
 }

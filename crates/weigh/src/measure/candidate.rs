@@ -8,6 +8,7 @@ use report::recording::{Proof, SystemRecord, VariantRecord, VariantStatus};
 
 use super::footprint::Footprint;
 use super::groups::{CoresUsed, Member};
+use super::trial::Trial;
 use crate::prove::Proven;
 use crate::record;
 use crate::systems::Invalid;
@@ -29,6 +30,8 @@ pub(super) struct Candidate<'a> {
     proven: Option<Proven>,
     /// What others have proven of it, where this process did not.
     proof_elsewhere: Option<Proof>,
+    /// How it behaved under two short loads after its proof, where it got them.
+    pub(super) trial: Option<Trial>,
     /// Why it has no number; none while it may get one.
     invalid: Option<Invalid>,
 }
@@ -57,6 +60,7 @@ impl<'a> Candidate<'a> {
             footprint: Footprint::default(),
             proven: None,
             proof_elsewhere: None,
+            trial: None,
             invalid: variant.absent.clone().map(|reason| {
                 let kind = match variant.is_quick {
                     true => InvalidKind::Absent,
@@ -165,6 +169,11 @@ impl<'a> Candidates<'a> {
     /// Who it is compared with; none for a baseline.
     pub(super) fn baseline_of(&self, id: CandidateId) -> Option<&Candidate<'a>> {
         self.get(id).against.map(|baseline| self.get(baseline))
+    }
+
+    /// The candidate that it is compared with; none for a baseline.
+    pub(super) fn against(&self, id: CandidateId) -> Option<CandidateId> {
+        self.get(id).against
     }
 
     /// Without its baseline, or without any variant, a lab cannot answer its question.

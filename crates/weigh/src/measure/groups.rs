@@ -73,8 +73,13 @@ pub(super) enum Crowd {
     Fits(Fill),
     /// The groups, and why there are several.
     Splits(Vec<(Vec<CandidateId>, Fill)>, String),
-    /// Not even a variant and its baseline fit together, and why.
-    PairDoesNotFit(String),
+    /// Not even a variant and its baseline fit together.
+    PairDoesNotFit {
+        /// Why.
+        because: String,
+        /// The part of the planned rate at which all pairs would fit.
+        fits_at: f64,
+    },
 }
 
 /// How full those that are up together make the fullest of all sets of cores, as a share of it.
@@ -156,7 +161,7 @@ impl Crowd {
         match self {
             Crowd::Fits(_) => 1,
             Crowd::Splits(groups, _) => groups.len(),
-            Crowd::PairDoesNotFit(_) => usize::MAX,
+            Crowd::PairDoesNotFit { .. } => usize::MAX,
         }
     }
 
@@ -165,7 +170,7 @@ impl Crowd {
         match self {
             Crowd::Fits(fill) => fill.is_room(),
             Crowd::Splits(groups, _) => groups.iter().all(|(_, fill)| fill.is_room()),
-            Crowd::PairDoesNotFit(_) => false,
+            Crowd::PairDoesNotFit { .. } => false,
         }
     }
 }
@@ -240,15 +245,20 @@ pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
         .iter()
         .filter(|member| member.baseline.is_some())
         .collect();
-    for variant in &variants {
+    let pairs = variants.iter().map(|variant| {
         let Fill(pair) = fill(&[*variant]);
-        if pair > PAIR_SHARE {
-            return Crowd::PairDoesNotFit(format!(
+        (variant, pair)
+    });
+    let fullest = pairs.max_by(|(_, one), (_, other)| one.total_cmp(other));
+    if let Some((variant, pair)) = fullest.filter(|(_, pair)| *pair > PAIR_SHARE) {
+        return Crowd::PairDoesNotFit {
+            because: format!(
                 "`{}` and its baseline together would use {:.0} % of the cores that they may run on",
                 variant.name,
                 pair * 100.0
-            ));
-        }
+            ),
+            fits_at: GROUP_SHARE / pair,
+        };
     }
     let median = median(members.iter().map(total).collect());
     let is_heavy = |member: &Member| {

@@ -293,7 +293,7 @@ impl Experiment<'_> {
                             stage,
                             one,
                             (pods, readings),
-                            (moments, &whole, &self.session.lab.load),
+                            (moments, &whole, &self.session.load),
                         )
                     })
                     .collect()

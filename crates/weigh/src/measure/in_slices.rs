@@ -48,7 +48,11 @@ impl Experiment<'_> {
             .map(|one| self.turn_of(round, one).job(&one.running))
             .collect();
         // Labs that end by a count are measured in turn.
-        let total = lab.load.duration().expect("side by side ends by time");
+        let total = self
+            .session
+            .load
+            .duration()
+            .expect("side by side ends by time");
         let mut lengths = SliceLengths {
             total,
             slice: lab.slice,

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use model::Order;
+use model::{InvalidKind, Order};
 
 use super::Experiment;
 use super::candidate::CandidateId;
 use super::footprint::Footprint;
-use super::running::root_cause;
+use super::running::{Running, root_cause};
 use super::turn::Turn;
 use crate::build_cache::{BuildCache, missing_program};
+use crate::environment::instant;
+use crate::prove::Proven;
 use crate::systems::Invalid;
 
 /// A build that took longer is told of.
@@ -83,10 +85,12 @@ impl Experiment<'_> {
         if self.candidates.has_lost_baseline(id) {
             return Err(self.candidates.why_unmeasured(id, false));
         }
+        let began = instant();
         let mut running = turn.start(&mut self.rig)?;
         let candidate = turn.candidate;
         let baseline = self.candidates.baseline_of(id);
         let proven = turn.prove(&mut running, baseline.map(|baseline| baseline.proven()));
+        let start = instant().duration_since(began);
         let ended = running.ended(&mut self.rig);
         let footprint = Footprint::of(&self.rig, candidate.variant.systems(), &running.systems);
         // One that would be in the way of others, or has systems that others are to share, is not kept.
@@ -98,9 +102,23 @@ impl Experiment<'_> {
         // A proof that was given stays given when a process ends right after it. The systems are then
         // started anew in the first round, which tells whether that was more than once.
         let is_well = proven.is_ok() && ended.is_none() && may_stay;
+        let proven = match proven {
+            Ok(proven) => {
+                self.tell_of_bodies(id, &proven);
+                self.candidates.get_mut(id).set_proven(proven);
+                Ok(())
+            }
+            Err(symptom) => Err(root_cause(ended, symptom)),
+        };
+        let tried = proven.and_then(|()| self.try_out(id, &mut running, start));
         self.reused
-            .keep_or_stop(&mut self.rig, id, running, is_well);
-        let proven = proven.map_err(|symptom| root_cause(ended, symptom))?;
+            .keep_or_stop(&mut self.rig, id, running, is_well && tried.is_ok());
+        tried
+    }
+
+    /// Notes what a reader should know of the bodies of a variant.
+    fn tell_of_bodies(&self, id: CandidateId, proven: &Proven) {
+        let candidate = self.candidates.get(id);
         for request in proven.varying(candidate.variant) {
             self.session.progress.note(&format!(
                 "{}: request `{request}` gets a different body each time, so bodies are not compared",
@@ -110,7 +128,33 @@ impl Experiment<'_> {
         for note in report::body_notes(candidate.name(), &proven.proof) {
             self.session.progress.note(&note);
         }
-        candidate.set_proven(proven);
+    }
+
+    /// Sends the short loads of a trial, where the run needs them.
+    fn try_out(
+        &mut self,
+        id: CandidateId,
+        running: &mut Running,
+        start: Duration,
+    ) -> Result<(), Invalid> {
+        if !self.tries_out {
+            return Ok(());
+        }
+        let turn = Turn::of_proof(&self.session, self.candidates.get(id));
+        let tried = turn.try_out(&self.rig, running, start);
+        let ended = running.ended(&mut self.rig);
+        let trial = match tried {
+            Ok(trial) if ended.is_none() => trial,
+            // A system that ends under a few requests has no number; its end is the reason.
+            Ok(_) => {
+                return Err(Invalid::new(
+                    InvalidKind::Crashed,
+                    ended.unwrap_or_default(),
+                ));
+            }
+            Err(symptom) => return Err(root_cause(ended, symptom)),
+        };
+        self.candidates.get_mut(id).trial = trial;
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use lab::{Lab, Setup};
 use load::{Job, LoadError, Measurement};
-use model::{InvalidKind, Shard};
+use model::{InvalidKind, Load, Shard};
 use rig::Rig;
 
 use super::company::Company;
@@ -19,6 +19,8 @@ use crate::systems::{Addresses, Invalid, RunningSystems, Startup};
 /// What is the same for every start and every load of a run.
 pub(super) struct Session<'a> {
     pub(super) lab: &'a Lab,
+    /// How requests arrive: the lab's load, or the one that the run has chosen.
+    pub(super) load: Load,
     pub(super) stop: &'a Stop,
     pub(super) progress: Progress,
     /// The folder of all logs.

@@ -214,7 +214,7 @@ impl Experiment<'_> {
         beside: &Beside<'_>,
     ) -> Result<Loads, Invalid> {
         let costs = self.settle_together(round, up, beside)?;
-        if !self.session.lab.load.is_open() {
+        if !self.session.load.is_open() {
             // One variant has the load at a time, so none crowds another by what it answers.
             let (jobs, slices) = self.ready_in_slices(round, up)?;
             let slices = Some(slices);

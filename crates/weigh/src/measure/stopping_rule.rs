@@ -10,6 +10,7 @@ use lab::Lab;
 use report::recording::{PilotText, RoundRecord, UntilEnd, UntilText};
 use report::until::{Seen, Watch, is_reached, width_in_words};
 
+use super::prediction::in_words;
 use crate::record::micros;
 
 /// No lab has more rounds.
@@ -181,14 +182,5 @@ impl StoppingRule {
     fn in_words(&self, seen: &Seen, half_width: Option<f64>) -> String {
         width_in_words(&self.text.until, seen, half_width)
             .unwrap_or_else(|| "without an interval".to_owned())
-    }
-}
-
-fn in_words(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match (seconds / 60, seconds % 60) {
-        (0, _) => format!("{:.0} s", time.as_secs_f64()),
-        (minutes, 0) => format!("{minutes} min"),
-        (minutes, seconds) => format!("{minutes} min {seconds} s"),
     }
 }

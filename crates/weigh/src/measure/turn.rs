@@ -308,7 +308,7 @@ impl<'t> Turn<'t> {
     pub(super) fn job(&self, running: &Running) -> Job {
         let lab = self.session.lab;
         let proven = self.candidate.proven();
-        let mut load = lab.load.clone();
+        let mut load = self.session.load.clone();
         if let Load::Open {
             arrival: Arrival::Poisson { seed },
             ..

@@ -36,6 +36,11 @@ fn of_load(lab: &Lab, generators: u32) -> Option<String> {
             "a search for the highest rate decides after each step, which generators in pods do not do together; ask for a `rate`".to_owned(),
         );
     }
+    if lab.rate_choice.is_some() {
+        return Some(
+            "`rate: auto` is chosen by short loads from this machine, which a cluster does not get; write a rate, such as `rate: 100/s`".to_owned(),
+        );
+    }
     if lab.load.connections() < generators {
         return Some(format!(
             "{generators} generators share {} connections, so one would have none",

@@ -2,6 +2,7 @@
 //! nothing is left running.
 
 mod action;
+mod chosen_load;
 mod compose;
 mod containers;
 mod cost;

@@ -168,11 +168,12 @@ fn is_disturbed(summary: &Value) -> bool {
     })
 }
 
+const OPEN: [&str; 2] = ["-r", "100"];
 const CLOSED: [&str; 2] = ["-c", "1"];
 
 #[test]
 fn three_milliseconds_against_a_tenth_more_in_an_open_loop() {
-    Pair::of(3_000, 3_100).is_right(&[], Pair::open);
+    Pair::of(3_000, 3_100).is_right(&OPEN, Pair::open);
 }
 
 #[test]
@@ -182,7 +183,7 @@ fn three_milliseconds_against_a_tenth_more_in_a_closed_loop() {
 
 #[test]
 fn a_service_that_is_slower_than_the_gap_has_a_verdict_in_an_open_loop() {
-    Pair::of(12_000, 15_000).is_right(&[], Pair::open);
+    Pair::of(12_000, 15_000).is_right(&OPEN, Pair::open);
 }
 
 #[test]
@@ -192,7 +193,7 @@ fn a_service_that_is_slower_than_the_gap_has_a_verdict_in_a_closed_loop() {
 
 #[test]
 fn a_service_of_several_gaps_has_a_verdict_in_an_open_loop() {
-    Pair::of(45_000, 50_000).is_right(&[], Pair::open);
+    Pair::of(45_000, 50_000).is_right(&OPEN, Pair::open);
 }
 
 #[test]

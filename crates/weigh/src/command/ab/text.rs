@@ -22,11 +22,9 @@ const WARMUP: Duration = Duration::from_millis(200);
 pub(super) struct Comparison {
     pub(super) a: Side,
     pub(super) b: Side,
-    /// Requests per second to each; none in a closed loop.
-    pub(super) rate: Option<f64>,
-    pub(super) connections: Option<u32>,
-    /// The length of the load in each round.
-    pub(super) block: Duration,
+    pub(super) arrivals: Arrivals,
+    /// The length of the load in each round; none where the run chooses it with the rate.
+    pub(super) block: Option<Duration>,
     pub(super) rounds: u32,
     pub(super) method: Option<String>,
     pub(super) headers: Vec<(String, String)>,
@@ -38,6 +36,17 @@ pub(super) struct Comparison {
     /// Whether both must give the same answer.
     pub(super) is_same: bool,
     pub(super) seed: Option<u64>,
+}
+
+/// How requests arrive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Arrivals {
+    /// So many requests per second to each.
+    Rate(f64),
+    /// At a rate that the run chooses.
+    Auto,
+    /// In a closed loop of so many connections.
+    Connections(u32),
 }
 
 /// One of the two.
@@ -77,13 +86,14 @@ impl Comparison {
         let [path_of_a, path_of_b] = [&self.a.url, &self.b.url].map(address::path);
         let question = format!("What does {b} cost, compared with {a}?");
         let mut text = format!("question: {}\n\nload:\n", quoted(&question));
-        match (self.rate, self.connections) {
-            (Some(rate), _) => text += &format!("  rate: {rate}/s\n"),
-            (None, connections) => {
-                text += &format!("  connections: {}\n", connections.unwrap_or(1));
-            }
+        text += &match self.arrivals {
+            Arrivals::Rate(rate) => format!("  rate: {rate}/s\n"),
+            Arrivals::Auto => "  rate: auto\n".to_owned(),
+            Arrivals::Connections(connections) => format!("  connections: {connections}\n"),
+        };
+        if let Some(block) = self.block {
+            text += &format!("  duration: {}\n", span(block));
         }
-        text += &format!("  duration: {}\n", span(self.block));
         text += &format!("  timeout: {}\n", span(self.timeout));
         if self.insecure {
             text += "  insecure: on\n";
@@ -160,9 +170,8 @@ mod tests {
         Comparison {
             a: side(a),
             b: side(b),
-            rate: Some(100.0),
-            connections: None,
-            block: Duration::from_millis(1500),
+            arrivals: Arrivals::Rate(100.0),
+            block: Some(Duration::from_millis(1500)),
             rounds: 8,
             method: None,
             headers: Vec::new(),
@@ -210,6 +219,23 @@ mod tests {
         let url = system.elsewhere().expect("it runs already");
         assert_eq!((url.host.as_str(), url.port), ("localhost", 443));
         assert!(system.is_encrypted);
+    }
+
+    #[test]
+    fn what_is_not_said_of_the_load_is_left_to_the_run() {
+        let chosen = |block: Option<Duration>| {
+            let comparison = Comparison {
+                arrivals: Arrivals::Auto,
+                block,
+                ..comparison("http://127.0.0.1:1/", "http://127.0.0.1:2/")
+            };
+            let lab = lab::parse(Path::new(FILE), &comparison.files()).expect("a lab");
+            let choice = lab.rate_choice.expect("the run chooses");
+            (choice.keeps_duration, lab.load.duration())
+        };
+        assert_eq!(chosen(None), (false, Some(Duration::from_secs(2))));
+        let block = Duration::from_millis(700);
+        assert_eq!(chosen(Some(block)), (true, Some(block)));
     }
 
     #[test]

@@ -121,11 +121,12 @@ impl Draft<'_> {
         };
         format!(
             "\
-# What is sent, and when: so many requests a second to each variant, by plan. With `connections: 10`
-# in place of `rate`, each connection sends its next request when its last answer is complete.
+# What is sent, and when: so many requests a second to each variant, by plan. With `auto`, weigh looks at
+# latency and processor time first and chooses a rate and the length of a round. `rate: 50/s` with
+# `duration: 2s` fixes both. With `connections: 10` in place of `rate`, each connection sends its next
+# request when its last answer is complete.
 load:
-  rate: 100/s
-  duration: 2s # of each round
+  rate: auto
 {sent}rounds: 8 # how often that is measured; fewer than 6 can show no difference
 warmup: 500ms # load before each round that is thrown away
 "

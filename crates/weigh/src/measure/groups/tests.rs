@@ -82,9 +82,11 @@ fn variants_that_together_use_too_much_are_split_into_few_groups() {
 #[test]
 fn a_pair_that_fills_the_cores_is_not_measured_side_by_side() {
     let crowd = split(&members(&[0.9, 0.9]), 2.0);
-    let Crowd::PairDoesNotFit(because) = crowd else {
+    let Crowd::PairDoesNotFit { because, fits_at } = crowd else {
         panic!("expected a refusal, found {crowd:?}");
     };
+    // Half of the cores is what side by side may use.
+    assert!((fits_at - 0.5 / 0.9).abs() < 1e-9);
     assert_eq!(
         because,
         "`v1` and its baseline together would use 90 % of the cores that they may run on"

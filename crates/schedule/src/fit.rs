@@ -1,0 +1,316 @@
+//! The rate and the length of rounds that fit the systems of a lab.
+//!
+//! A lab may leave its rate to the run. Then each variant gets two short loads before the first round,
+//! and [`Fit::of`] decides by what they showed. It keeps the systems far from their limits, because a
+//! queue costs more than any layer.
+
+use std::time::Duration;
+
+/// The highest rate that is chosen, in requests per second: enough for microseconds.
+pub const RATE_MAX: f64 = 100.0;
+/// The share of the cores, and of the capacity of a system, that the load may use.
+pub const SHARE: f64 = 0.2;
+/// Requests in flight that are tried at most.
+pub const IN_FLIGHT_MAX: u32 = 16;
+
+/// Requests slow one another down if together they take longer than this, relative to one alone.
+const WAITING: f64 = 1.5;
+/// The shortest round: the machine's luck of a shorter one is most of its result.
+const ROUND_MIN: Duration = Duration::from_secs(2);
+/// Requests that a round holds at least: their quarters must mean something.
+const REQUESTS_MIN: f64 = 100.0;
+/// Latencies that a round holds at least.
+const LATENCIES_MIN: f64 = 20.0;
+/// All rounds together take no longer than this.
+const ALL_ROUNDS_MAX: Duration = Duration::from_secs(5 * 60);
+/// The rates that are chosen, before a power of ten.
+const DIGITS: [f64; 8] = [8.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.5, 1.0];
+
+/// The behavior of one variant under two short loads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observed {
+    /// Seconds from send to answer, with one request in flight. Above 0.
+    pub alone_s: f64,
+    /// Seconds from send to answer, with `in_flight` requests in flight. Above 0.
+    pub together_s: f64,
+    /// At least 1.
+    pub in_flight: u32,
+    /// Seconds of processor time per request; none where it cannot be read.
+    pub processor_s: Option<f64>,
+}
+
+/// The reason why a rate is not higher.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// [`RATE_MAX`].
+    Most,
+    /// [`SHARE`] of the cores.
+    Cores,
+    /// [`SHARE`] of the requests per second that a variant of this number answers at most.
+    Capacity {
+        /// The variant, counted from 0.
+        variant: usize,
+        /// Requests per second.
+        per_second: f64,
+    },
+    /// The requests in flight that were tried, at this latency of a variant.
+    InFlight {
+        /// The variant, counted from 0.
+        variant: usize,
+        /// Requests.
+        tried: u32,
+    },
+}
+
+/// A rate and a length of rounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fit {
+    /// Requests per second to each variant.
+    pub rate: f64,
+    /// The length of a round.
+    pub round: Duration,
+    /// Why the rate is not higher.
+    pub limit: Limit,
+    /// The share of the cores that the systems will use, as far as their processor time is known.
+    pub cores_share: f64,
+}
+
+impl Observed {
+    /// Requests per second, by Little's law.
+    fn per_second(self) -> f64 {
+        f64::from(self.in_flight) / self.together_s
+    }
+
+    /// True if requests in flight together took about as long as one alone.
+    fn only_waits(self) -> bool {
+        self.together_s <= WAITING * self.alone_s
+    }
+
+    /// Seconds of a core per request. Where it cannot be read, a system that requests make slower is
+    /// taken to have used all cores.
+    fn core_seconds(self, cores: f64) -> f64 {
+        self.processor_s.unwrap_or_else(|| match self.only_waits() {
+            true => 0.0,
+            false => cores / self.per_second(),
+        })
+    }
+}
+
+/// Requests that are tried in flight together, for a variant of this latency: all cores twice, or as
+/// many as the highest rate has in flight.
+#[must_use]
+pub fn in_flight(alone_s: f64, cores: usize) -> u32 {
+    let planned = (RATE_MAX * alone_s).ceil();
+    let busy = 2.0 * cores as f64;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "1 to 16"
+    )]
+    let tried = planned.max(busy).clamp(1.0, f64::from(IN_FLIGHT_MAX)) as u32;
+    tried
+}
+
+impl Fit {
+    /// The highest rate that keeps all variants within [`SHARE`] of the cores and of their capacity, and
+    /// rounds that hold enough requests and latencies at that rate. None without a variant.
+    ///
+    /// `at_once` says whether all variants have the load at the same time. `rounds` are all of a run. A
+    /// `given` length of a round is kept.
+    #[must_use]
+    pub fn of(
+        variants: &[Observed],
+        cores: usize,
+        at_once: bool,
+        rounds: u32,
+        given: Option<Duration>,
+    ) -> Option<Fit> {
+        let cores = cores as f64;
+        let slowest = variants.iter().map(|it| it.alone_s).reduce(f64::max)?;
+        let costs = variants.iter().map(|it| it.core_seconds(cores));
+        let cost = match at_once {
+            true => costs.sum(),
+            false => costs.fold(0.0, f64::max),
+        };
+        let mut best = (RATE_MAX, Limit::Most);
+        let mut lower = |rate: f64, limit: Limit| {
+            // Of two limits at one rate, the first one is the reason.
+            if rate < best.0 * (1.0 - 1e-9) {
+                best = (rate, limit);
+            }
+        };
+        for (variant, observed) in variants.iter().enumerate() {
+            let per_second = observed.per_second();
+            if observed.only_waits() {
+                let tried = observed.in_flight;
+                lower(per_second, Limit::InFlight { variant, tried });
+            } else {
+                let limit = Limit::Capacity {
+                    variant,
+                    per_second,
+                };
+                lower(SHARE * per_second, limit);
+            }
+        }
+        if cost > 0.0 {
+            lower(SHARE * cores / cost, Limit::Cores);
+        }
+        let (most, limit) = best;
+        let rate = rounded_down(most);
+        let round = given.unwrap_or_else(|| {
+            let enough = (REQUESTS_MIN / rate).max(LATENCIES_MIN * slowest);
+            let longest = ALL_ROUNDS_MAX / rounds.max(1);
+            let enough = Duration::try_from_secs_f64(enough.ceil()).unwrap_or(longest);
+            enough.clamp(ROUND_MIN, longest.max(ROUND_MIN))
+        });
+        Some(Fit {
+            rate,
+            round,
+            limit,
+            cores_share: cost * rate / cores,
+        })
+    }
+}
+
+/// The next lower rate that a person would write; not below 0.1 per second.
+#[must_use]
+pub fn rounded_down(rate: f64) -> f64 {
+    let power = 10_f64.powf(rate.log10().floor());
+    // A rate of exactly 8 may have become 7.999 on its way here.
+    let digit = DIGITS
+        .into_iter()
+        .find(|it| it * power <= rate * (1.0 + 1e-9));
+    (digit.unwrap_or(1.0) * power).max(0.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(ms: f64, in_flight: u32) -> Observed {
+        Observed {
+            alone_s: ms / 1e3,
+            together_s: ms / 1e3,
+            in_flight,
+            processor_s: Some(50e-6),
+        }
+    }
+
+    fn fit(variants: &[Observed]) -> Fit {
+        Fit::of(variants, 2, true, 8, None).expect("there are variants")
+    }
+
+    #[test]
+    fn fast_systems_get_the_highest_rate_and_the_shortest_rounds() {
+        let fit = fit(&[waits(1.0, 4), waits(12.0, 4)]);
+        assert_eq!((fit.rate, fit.limit), (100.0, Limit::Most));
+        assert_eq!(fit.round, Duration::from_secs(2));
+        // Two of 50 us, 100 times a second, on two cores.
+        assert!((fit.cores_share - 0.005).abs() < 1e-12);
+    }
+
+    #[test]
+    fn processor_time_of_all_stays_below_a_fifth_of_the_cores() {
+        let busy = Observed {
+            alone_s: 3e-3,
+            together_s: 6e-3,
+            in_flight: 4,
+            processor_s: Some(3e-3),
+        };
+        // 0.4 cores / 6 ms = 66/s.
+        let both = fit(&[busy, busy]);
+        assert_eq!((both.rate, both.limit), (60.0, Limit::Cores));
+        assert!(both.cores_share <= SHARE);
+        // One after the other, each has the cores for itself: 133/s. Its capacity of 667/s allows that.
+        let in_turn = Fit::of(&[busy, busy], 2, false, 8, None).expect("variants");
+        assert_eq!(in_turn.rate, 100.0);
+    }
+
+    #[test]
+    fn a_system_that_answers_one_at_a_time_gets_a_fifth_of_what_it_can() {
+        // 12 ms alone, and four wait for one another: 83/s.
+        let serial = Observed {
+            together_s: 48e-3,
+            ..waits(12.0, 4)
+        };
+        let fit = fit(&[waits(1.0, 4), serial]);
+        assert_eq!(fit.rate, 15.0);
+        let Limit::Capacity {
+            variant,
+            per_second,
+        } = fit.limit
+        else {
+            panic!("{:?}", fit.limit);
+        };
+        assert_eq!((variant, per_second.round()), (1, 83.0));
+        // 100 requests take 6.7 s.
+        assert_eq!(fit.round, Duration::from_secs(7));
+    }
+
+    #[test]
+    fn slow_systems_are_not_given_more_in_flight_than_was_tried() {
+        let fit = fit(&[waits(400.0, 16), waits(408.0, 16)]);
+        // 16 in flight at 408 ms: 39/s.
+        assert_eq!(fit.rate, 30.0);
+        let limit = Limit::InFlight {
+            variant: 1,
+            tried: 16,
+        };
+        assert_eq!(fit.limit, limit);
+        // 20 latencies, which hold more than 100 requests.
+        assert_eq!(fit.round, Duration::from_secs(9));
+    }
+
+    #[test]
+    fn a_system_whose_processor_time_is_unknown_is_taken_to_use_the_cores_it_slows_down_on() {
+        let unseen = Observed {
+            alone_s: 1e-3,
+            together_s: 4e-3,
+            in_flight: 4,
+            processor_s: None,
+        };
+        // 1,000/s is all of the machine: two of them get a tenth each.
+        let pair = fit(&[unseen, unseen]);
+        assert_eq!((pair.rate, pair.cores_share), (100.0, 0.2));
+        assert_eq!(fit(&[unseen; 4]).rate, 50.0);
+    }
+
+    #[test]
+    fn all_rounds_together_have_an_end_and_a_given_length_stays() {
+        let slow = Observed {
+            together_s: 80.0,
+            ..waits(20_000.0, 4)
+        };
+        let chosen = fit(&[slow]);
+        assert_eq!(chosen.rate, 0.1);
+        assert_eq!(chosen.round * 8, Duration::from_secs(300));
+        let given = Some(Duration::from_millis(700));
+        let kept = Fit::of(&[slow], 2, true, 8, given).expect("variants");
+        assert_eq!(kept.round, Duration::from_millis(700));
+        assert_eq!(Fit::of(&[], 2, true, 8, None), None);
+    }
+
+    #[test]
+    fn rates_are_rounded_down_to_a_digit() {
+        let cases = [
+            (100.0, 100.0),
+            (99.9, 80.0),
+            (78.0, 60.0),
+            (7.9, 6.0),
+            (1.0, 1.0),
+            (0.34, 0.3),
+            (0.01, 0.1),
+        ];
+        for (rate, rounded) in cases {
+            assert!((rounded_down(rate) - rounded).abs() < 1e-9, "{rate}");
+        }
+    }
+
+    #[test]
+    fn as_many_are_tried_in_flight_as_the_highest_rate_has() {
+        assert_eq!(in_flight(1e-4, 2), 4);
+        assert_eq!(in_flight(0.1, 2), 10);
+        assert_eq!(in_flight(0.4, 2), 16);
+        assert_eq!(in_flight(f64::INFINITY, 2), 16);
+    }
+}

@@ -1,0 +1,294 @@
+//! A prediction of a run by the trials of its variants: requests in flight, its length, and the smallest
+//! difference that it would probably show.
+
+use std::time::Duration;
+
+use model::{Load, Order, Phase, Rate};
+use schedule::{SliceLengths, SlicePlan};
+
+use super::Experiment;
+use super::candidate::CandidateId;
+use super::groups::{CoresUsed, Crowd, Member, Part, split};
+use super::trial::Trial;
+
+/// The time that a round takes besides starts and loads: reading counters and stopping systems.
+const AROUND_ROUND: Duration = Duration::from_millis(150);
+
+/// Variants whose trials are known, under the load of the run.
+struct Predicted<'p> {
+    tried: &'p [(CandidateId, Trial)],
+    load: &'p Load,
+    cores: f64,
+}
+
+impl Experiment<'_> {
+    /// Says how a run would go, a line each; empty where no variant answered. To be called after
+    /// [`Experiment::choose_load`].
+    pub(super) fn prediction(&self) -> Vec<String> {
+        let lab = self.session.lab;
+        let tried = self.trials();
+        if tried.len() < 2 {
+            return Vec::new();
+        }
+        if lab.capacity.is_some() || !lab.sweep.is_empty() || !lab.steps.is_empty() {
+            let why = "searches, sweeps and scenarios have no single rate";
+            return vec![format!("no prediction: {why}")];
+        }
+        let predicted = Predicted {
+            tried: &tried,
+            load: &self.session.load,
+            cores: self.host.before.cpus_allowed as f64,
+        };
+        let crowd = split(&self.members_of(&predicted), predicted.cores);
+        let is_open = predicted.load.is_open();
+        let order = match (self.design.order, &crowd) {
+            (Order::SideBySide, Crowd::PairDoesNotFit { .. }) if is_open => Order::InTurn,
+            (order, _) => order,
+        };
+        let mut lines = vec![self.in_flight(&predicted)];
+        match &crowd {
+            _ if self.design.order == Order::InTurn || !is_open => {}
+            Crowd::Fits(_) => {}
+            Crowd::Splits(groups, because) => lines.push(format!(
+                "in {} groups, each with its baseline: {because}",
+                groups.len()
+            )),
+            Crowd::PairDoesNotFit { because, fits_at } => {
+                let remedy = self.lower_rate(*fits_at);
+                lines.push(format!("in turn, not side by side: {because}{remedy}"));
+            }
+        }
+        lines.push(self.length(&predicted, order, &crowd));
+        lines.push(self.precision(&predicted));
+        lines
+    }
+
+    /// The variants by the processor time that they will use.
+    fn members_of(&self, predicted: &Predicted<'_>) -> Vec<Member> {
+        let member = |(id, trial): &(CandidateId, Trial)| {
+            let target = self.candidates.get(*id).variant.systems().last();
+            let part = |used: f64| Part {
+                system: target.map_or_else(String::new, |setup| setup.system.clone()),
+                on: None,
+                used,
+            };
+            let used = trial.observed.processor_s.map(|each| {
+                let used = each * predicted.per_second(trial);
+                CoresUsed::new(vec![part(used)])
+            });
+            self.candidates.member(*id, used)
+        };
+        predicted.tried.iter().map(member).collect()
+    }
+
+    /// `in flight: 1.2 requests of \`a\`, 4.8 of \`b\``.
+    fn in_flight(&self, predicted: &Predicted<'_>) -> String {
+        let each = predicted.tried.iter().map(|(id, trial)| {
+            let number = match predicted.load {
+                Load::Closed { connections, .. } => f64::from(*connections),
+                Load::Open { .. } => predicted.per_second(trial) * trial.observed.alone_s,
+            };
+            format!("{} of `{}`", short(number), self.candidates.get(*id).name())
+        });
+        let each: Vec<String> = each.collect();
+        format!("requests in flight: {}", each.join(", "))
+    }
+
+    /// How long the run takes.
+    fn length(&self, predicted: &Predicted<'_>, order: Order, crowd: &Crowd) -> String {
+        let lab = self.session.lab;
+        let variants = u32::try_from(predicted.tried.len()).unwrap_or(u32::MAX);
+        let start: Duration = predicted.tried.iter().map(|(_, trial)| trial.start).sum();
+        let settle = lab.settle.map_or(Duration::ZERO, |settle| settle.within);
+        let load = predicted
+            .load
+            .duration()
+            .unwrap_or_else(|| predicted.time_of_count());
+        let is_open = predicted.load.is_open();
+        let (ready, loaded) = match (order, is_open) {
+            (Order::InTurn, _) => (settle + lab.warmup, load * variants),
+            (Order::SideBySide, true) => {
+                let groups = u32::try_from(crowd.groups()).unwrap_or(1);
+                (settle + lab.warmup, load * groups)
+            }
+            (Order::SideBySide, false) => {
+                let lengths = SliceLengths {
+                    total: load,
+                    slice: lab.slice,
+                    gap: Duration::ZERO,
+                    latency: predicted.slowest(),
+                };
+                let plan = SlicePlan::new(predicted.tried.len(), lengths, 0);
+                (settle + lab.warmup, plan.length())
+            }
+        };
+        let ready = match order {
+            Order::InTurn => ready * variants,
+            Order::SideBySide => ready,
+        };
+        let each = start + ready + loaded + AROUND_ROUND;
+        let rounds = self.rounds.planned();
+        let all = each.mul_f64(rounds as f64);
+        let (least, most) = match lab.until {
+            Some(_) => ("at least ", format!(", at most {}", in_words(lab.max_time))),
+            None => ("about ", String::new()),
+        };
+        format!(
+            "time: {least}{}{most} ({rounds} rounds of about {:.1} s)",
+            in_words(all),
+            each.as_secs_f64()
+        )
+    }
+
+    /// The smallest difference that the run would probably show, of each variant that is compared.
+    fn precision(&self, predicted: &Predicted<'_>) -> String {
+        let rounds = self.rounds.planned();
+        let compared = self.candidates.names_compared().len();
+        let confidence =
+            stats::multiple::per_comparison_confidence(report::CONFIDENCE, compared.max(1));
+        let needed = stats::multiple::rounds_needed(report::CONFIDENCE, compared.max(1));
+        let trial_of = |id: CandidateId| {
+            let mut all = predicted.tried.iter();
+            all.find(|(other, _)| *other == id).map(|(_, trial)| trial)
+        };
+        let shown = predicted.tried.iter().filter_map(|(id, trial)| {
+            let baseline = trial_of(self.candidates.against(*id)?)?;
+            let deviation = predicted.error(trial).hypot(predicted.error(baseline));
+            let difference = stats::width::detectable_at(deviation, rounds, confidence)?;
+            let name = self.candidates.get(*id).name();
+            let percent = difference / baseline.observed.alone_s * 100.0;
+            let percent = short(percent);
+            Some(format!("{} ({percent} %) of `{name}`", micros(difference)))
+        });
+        let shown: Vec<String> = shown.collect();
+        match shown.is_empty() {
+            true => format!(
+                "no difference can be shown: that takes {needed} rounds, and the lab has {rounds}"
+            ),
+            false => format!(
+                "smallest difference that it would probably show: {}. Starts differ too, so expect more",
+                shown.join(", ")
+            ),
+        }
+    }
+}
+
+impl Predicted<'_> {
+    /// Requests per second to one variant.
+    fn per_second(&self, trial: &Trial) -> f64 {
+        match self.load {
+            Load::Closed { connections, .. } => {
+                f64::from(*connections) / self.latency(trial).as_secs_f64()
+            }
+            Load::Open { phases, .. } => mean_rate(phases),
+        }
+    }
+
+    /// Of one variant under the load.
+    fn latency(&self, trial: &Trial) -> Duration {
+        let observed = trial.observed;
+        let seconds = match self.load {
+            Load::Open { .. } => observed.alone_s,
+            Load::Closed { connections, .. } => {
+                let each = observed.together_s / f64::from(observed.in_flight);
+                match observed.together_s > 1.5 * observed.alone_s {
+                    true => (each * f64::from(*connections)).max(observed.alone_s),
+                    false => observed.together_s,
+                }
+            }
+        };
+        Duration::from_secs_f64(seconds)
+    }
+
+    fn slowest(&self) -> Duration {
+        let latencies = self.tried.iter().map(|(_, trial)| self.latency(trial));
+        latencies.max().unwrap_or_default()
+    }
+
+    /// How long a load takes that a number of requests ends.
+    fn time_of_count(&self) -> Duration {
+        let requests = self.load.requests().unwrap_or(1) as f64;
+        let longest = self
+            .tried
+            .iter()
+            .map(|(_, trial)| requests / self.per_second(trial));
+        Duration::try_from_secs_f64(longest.fold(0.0, f64::max)).unwrap_or(Duration::MAX)
+    }
+
+    /// The standard error of the typical latency of a round, in seconds.
+    fn error(&self, trial: &Trial) -> f64 {
+        let seconds = self.load.duration().map_or_else(
+            || self.time_of_count().as_secs_f64(),
+            |load| load.as_secs_f64(),
+        );
+        let requests = self.per_second(trial) * seconds;
+        trial.error_s / requests.max(1.0).sqrt()
+    }
+}
+
+/// Requests per second of all phases together.
+fn mean_rate(phases: &[Phase]) -> f64 {
+    let half = |rate: Rate| rate.per_second() / 2.0;
+    let seconds = |phase: &Phase| phase.duration.as_secs_f64();
+    let requests: f64 = phases
+        .iter()
+        .map(|phase| (half(phase.from) + half(phase.to)) * seconds(phase))
+        .sum();
+    requests / phases.iter().map(seconds).sum::<f64>()
+}
+
+/// Two significant digits.
+fn short(number: f64) -> String {
+    match number {
+        large if large >= 10.0 => format!("{large:.0}"),
+        middle if middle >= 0.1 => format!("{middle:.1}"),
+        small => format!("{small:.2}"),
+    }
+}
+
+/// A length of microseconds, with two significant digits and its unit.
+fn micros(seconds: f64) -> String {
+    match seconds * 1e6 {
+        long if long >= 1e6 => format!("{} s", short(long / 1e6)),
+        middle if middle >= 1e3 => format!("{} ms", short(middle / 1e3)),
+        us => format!("{} us", short(us)),
+    }
+}
+
+/// `48 s`, `2 min 30 s`.
+pub(super) fn in_words(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match (seconds / 60, seconds % 60) {
+        (0, _) => format!("{:.0} s", time.as_secs_f64()),
+        (minutes, 0) => format!("{minutes} min"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_of_phases_is_that_of_their_requests() {
+        let rate = |per_second: f64| Rate::new(per_second).expect("a rate");
+        let seconds = Duration::from_secs;
+        let ramp = Phase {
+            duration: seconds(2),
+            from: rate(0.0),
+            to: rate(100.0),
+        };
+        // 100 requests in 2 s, then 200 in 1 s.
+        let phases = [ramp, Phase::constant(seconds(1), rate(200.0))];
+        assert_eq!(mean_rate(&phases), 100.0);
+    }
+
+    #[test]
+    fn figures_have_two_digits_and_a_unit() {
+        assert_eq!(micros(0.000_004_26), "4.3 us");
+        assert_eq!(micros(0.000_9), "900 us");
+        assert_eq!(micros(0.001_26), "1.3 ms");
+        assert_eq!(micros(12.3), "12 s");
+        assert_eq!(in_words(Duration::from_secs(150)), "2 min 30 s");
+    }
+}

@@ -1,0 +1,271 @@
+//! Two short loads to each variant right after its proof. They show the latency and the processor time
+//! of a request, from which the rate of a run and its precision follow.
+//!
+//! The first load has one request in flight, at the highest rate that may be chosen. The second one has
+//! several in flight at once, for a moment: it shows whether requests wait for one another.
+
+use std::time::Duration;
+
+use load::{Job, Measurement};
+use model::{Arrival, Load, Order, Phase, Rate, Shard, Stop};
+use report::recording::{RateChosen, TriedVariant};
+use rig::Rig;
+use schedule::fit::{self, Fit, Limit, Observed};
+use stats::Histogram;
+
+use super::Experiment;
+use super::candidate::CandidateId;
+use super::running::Running;
+use super::turn::Turn;
+use crate::systems::Invalid;
+
+/// Requests of the first load.
+const REQUESTS: u64 = 50;
+/// The longest that a load of a trial sends. Answers may come later.
+const LONGEST: Duration = Duration::from_millis(1500);
+/// Requests of the second load on each connection.
+const REQUESTS_EACH: u64 = 8;
+/// How often the first load is sent at most: a program that compiles itself gets faster.
+const REPEATS: u32 = 6;
+/// A load that costs less than this share of the one before it is followed by another.
+const STILL_FASTER: f64 = 0.8;
+
+/// The behavior of a variant under two short loads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trial {
+    pub(super) observed: Observed,
+    /// The standard error that the typical latency of a single request would have, in seconds. That of
+    /// `n` requests is smaller by the square root of `n`.
+    pub(super) error_s: f64,
+    /// How long the systems took to start and to be proven.
+    pub(super) start: Duration,
+}
+
+impl Turn<'_> {
+    /// Sends both loads. None where no answer came back.
+    ///
+    /// # Errors
+    ///
+    /// When a load cannot be sent, or an answer to the first one is wrong.
+    pub(super) fn try_out(
+        &self,
+        rig: &Rig,
+        running: &mut Running,
+        start: Duration,
+    ) -> Result<Option<Trial>, Invalid> {
+        self.settle_once(running)?;
+        let label = format!("{}, trying out", self.label());
+        let single = Job {
+            threads: 1,
+            shard: Shard::WHOLE,
+            ..self.job(running)
+        };
+        let session = self.session;
+        let alone = Job {
+            load: alone(),
+            ..single.clone()
+        };
+        let mut cost = f64::INFINITY;
+        let mut best = None;
+        for _ in 0..REPEATS {
+            let before = running.systems.processor_time(rig);
+            let sent = session.discard(&alone, &label, "while it was tried out")?;
+            let after = running.systems.processor_time(rig);
+            let Some(seen) = Alone::of(&sent, before.zip(after)) else {
+                return Ok(None);
+            };
+            let is_faster = seen.cost() < STILL_FASTER * cost;
+            cost = cost.min(seen.cost());
+            best = Some(seen);
+            if !is_faster || session.stop.is_asked() {
+                break;
+            }
+        }
+        let Some(alone) = best else {
+            return Ok(None);
+        };
+        let in_flight = fit::in_flight(alone.latency_s, rig::machine::cores_allowed().len());
+        let together = Job {
+            load: together(in_flight),
+            ..single
+        };
+        let (sent, ()) = session.discard_together(&[together], &label, || ())?;
+        Ok(Some(Trial {
+            observed: Observed {
+                alone_s: alone.latency_s,
+                together_s: mean_together(&sent[0])
+                    // A limit of requests in flight, or of requests at once, was found.
+                    .unwrap_or(alone.latency_s * f64::from(in_flight)),
+                in_flight,
+                processor_s: alone.processor_s,
+            },
+            error_s: alone.error_s,
+            start,
+        }))
+    }
+}
+
+/// The load with one request in flight.
+fn alone() -> Load {
+    let highest = Rate::new(fit::RATE_MAX).expect("a positive number");
+    Load::Open {
+        phases: vec![Phase::constant(LONGEST, highest)],
+        arrival: Arrival::Uniform,
+        connections_max: 1,
+        requests_max: Some(REQUESTS),
+    }
+}
+
+/// The load with several in flight.
+fn together(in_flight: u32) -> Load {
+    Load::Closed {
+        connections: in_flight,
+        stop: Stop {
+            requests: Some(REQUESTS_EACH * u64::from(in_flight)),
+            duration: Some(LONGEST),
+        },
+    }
+}
+
+/// What the first load showed, in seconds.
+struct Alone {
+    latency_s: f64,
+    error_s: f64,
+    processor_s: Option<f64>,
+}
+
+impl Alone {
+    fn of(sent: &Measurement, processor: Option<(Duration, Duration)>) -> Option<Alone> {
+        let service = &sent.service;
+        let seconds = |nanoseconds: f64| nanoseconds / 1e9;
+        let latency = seconds(service.quantile_ns(0.5)? as f64);
+        let spread = service.trimmed_spread_ns(Histogram::TYPICAL_SHARE)?;
+        let used = processor.map(|(before, after)| after.saturating_sub(before));
+        Some(Alone {
+            // Nothing below a microsecond is told from none.
+            latency_s: latency.max(1e-6),
+            error_s: seconds(spread),
+            processor_s: used.map(|used| used.as_secs_f64() / service.len() as f64),
+        })
+    }
+
+    /// A figure that tells whether a program still gets faster.
+    fn cost(&self) -> f64 {
+        let processor = self.processor_s.filter(|used| *used > 0.0);
+        processor.unwrap_or(self.latency_s)
+    }
+}
+
+/// Mean seconds from send to answer; none where a request got no right answer.
+fn mean_together(sent: &Measurement) -> Option<f64> {
+    let is_right = sent.outcomes.passed == sent.outcomes.total();
+    let mean = sent.service.mean_ns().filter(|_| is_right)?;
+    Some((mean / 1e9).max(1e-6))
+}
+
+impl Experiment<'_> {
+    /// Chooses the load by the trials of all variants that are still in, if the lab leaves that to the
+    /// run, and tells the choice with its reason.
+    pub(super) fn choose_load(&mut self) {
+        let lab = self.session.lab;
+        let Some(choice) = lab.rate_choice else {
+            return;
+        };
+        let tried: Vec<(CandidateId, Trial)> = self.trials();
+        let observed: Vec<Observed> = tried.iter().map(|(_, trial)| trial.observed).collect();
+        let rounds = self.rounds.planned();
+        let fit = Fit::of(
+            &observed,
+            self.host.before.cpus_allowed,
+            self.design.order == Order::SideBySide,
+            u32::try_from(rounds).unwrap_or(u32::MAX),
+            lab.load.duration().filter(|_| choice.keeps_duration),
+        );
+        // Every variant is out already, with its reason.
+        let Some(fit) = fit else {
+            return;
+        };
+        let name = |variant: usize| self.candidates.get(tried[variant].0).name();
+        let is_known = observed.iter().all(|it| it.processor_s.is_some());
+        let because = because(&fit, is_known, name);
+        let rate = Rate::new(fit.rate).expect("a positive number");
+        if let Load::Open { phases, .. } = &mut self.session.load {
+            *phases = vec![Phase::constant(fit.round, rate)];
+        }
+        self.session.progress.note(&format!(
+            "chose {rate} to each variant in rounds of {}: {because}",
+            span(fit.round)
+        ));
+        self.chosen = Some(RateChosen {
+            because,
+            variants: tried
+                .iter()
+                .map(|(id, trial)| trial.recorded(self.candidates.get(*id).name()))
+                .collect(),
+        });
+    }
+
+    /// The trials of the candidates that are still in, in the order of the report.
+    pub(super) fn trials(&self) -> Vec<(CandidateId, Trial)> {
+        let ids = self.candidates.ids();
+        let kept = ids.filter(|id| !self.candidates.is_needless(*id));
+        kept.filter_map(|id| Some((id, self.candidates.get(id).trial?)))
+            .collect()
+    }
+}
+
+impl Trial {
+    fn recorded(&self, variant: &str) -> TriedVariant {
+        let micros = |seconds: f64| seconds * 1e6;
+        TriedVariant {
+            variant: variant.to_owned(),
+            alone_us: micros(self.observed.alone_s),
+            in_flight: self.observed.in_flight,
+            together_us: micros(self.observed.together_s),
+            processor_us: self.observed.processor_s.map(micros),
+        }
+    }
+}
+
+/// Why the rate is not higher, as a clause.
+///
+/// `is_known` says whether the processor time of all systems is.
+fn because<'n>(fit: &Fit, is_known: bool, name: impl Fn(usize) -> &'n str) -> String {
+    let used = fit.cores_share * 100.0;
+    match fit.limit {
+        Limit::Most if !is_known => {
+            "the processor time of the systems cannot be read, and they answer more than that"
+                .to_owned()
+        }
+        Limit::Most => format!("the systems then use about {used:.1} % of the cores"),
+        Limit::Cores if !is_known => format!(
+            "requests slow one another down, and the limit is {:.0} % of what the machine answers then",
+            fit::SHARE * 100.0
+        ),
+        Limit::Cores => format!(
+            "the systems then use about {used:.0} % of the cores, and the limit is {:.0} %",
+            fit::SHARE * 100.0
+        ),
+        Limit::Capacity {
+            variant,
+            per_second,
+        } => format!(
+            "`{}` answers about {per_second:.*} requests/s, and the limit is {:.0} % of that",
+            name(variant),
+            usize::from(per_second < 10.0),
+            fit::SHARE * 100.0
+        ),
+        Limit::InFlight { variant, tried } => format!(
+            "`{}` then has about {tried} requests in flight, and more were not tried",
+            name(variant)
+        ),
+    }
+}
+
+/// `2 s`, `700 ms`.
+fn span(length: Duration) -> String {
+    match length.as_millis() {
+        whole if whole % 1000 == 0 => format!("{} s", whole / 1000),
+        milliseconds => format!("{milliseconds} ms"),
+    }
+}
