@@ -35,7 +35,7 @@ pub struct Observed {
     pub together_s: f64,
     /// At least 1.
     pub in_flight: u32,
-    /// Seconds of processor time per request; none where it cannot be read.
+    /// Seconds of processor time per request, if it can be read.
     pub processor_s: Option<f64>,
 }
 
@@ -113,7 +113,7 @@ pub fn in_flight(alone_s: f64, cores: usize) -> u32 {
 
 impl Fit {
     /// The highest rate that keeps all variants within [`SHARE`] of the cores and of their capacity, and
-    /// rounds that hold enough requests and latencies at that rate. None without a variant.
+    /// rounds that hold enough requests and latencies at that rate. `None` without a variant.
     ///
     /// `at_once` says whether all variants have the load at the same time. `rounds` are all of a run. A
     /// `given` length of a round is kept.
@@ -132,30 +132,28 @@ impl Fit {
             true => costs.sum(),
             false => costs.fold(0.0, f64::max),
         };
-        let mut best = (RATE_MAX, Limit::Most);
-        let mut lower = |rate: f64, limit: Limit| {
-            // Of two limits at one rate, the first one is the reason.
-            if rate < best.0 * (1.0 - 1e-9) {
-                best = (rate, limit);
-            }
-        };
-        for (variant, observed) in variants.iter().enumerate() {
+        let each = variants.iter().enumerate().map(|(variant, observed)| {
             let per_second = observed.per_second();
-            if observed.only_waits() {
-                let tried = observed.in_flight;
-                lower(per_second, Limit::InFlight { variant, tried });
-            } else {
-                let limit = Limit::Capacity {
-                    variant,
-                    per_second,
-                };
-                lower(SHARE * per_second, limit);
+            let tried = observed.in_flight;
+            match observed.only_waits() {
+                true => (per_second, Limit::InFlight { variant, tried }),
+                false => {
+                    let limit = Limit::Capacity {
+                        variant,
+                        per_second,
+                    };
+                    (SHARE * per_second, limit)
+                }
             }
-        }
-        if cost > 0.0 {
-            lower(SHARE * cores / cost, Limit::Cores);
-        }
-        let (most, limit) = best;
+        });
+        let alone = each.fold((RATE_MAX, Limit::Most), |lowest, own| {
+            if own.0 < lowest.0 { own } else { lowest }
+        });
+        let (most, limit) = match SHARE * cores / cost {
+            // A little below the limit of one variant, that one is the reason.
+            all if all < 0.9 * alone.0 => (all, Limit::Cores),
+            all => (all.min(alone.0), alone.1),
+        };
         let rate = rounded_down(most);
         let round = given.unwrap_or_else(|| {
             let enough = (REQUESTS_MIN / rate).max(LATENCIES_MIN * slowest);
@@ -172,7 +170,7 @@ impl Fit {
     }
 }
 
-/// The next lower rate that a person would write; not below 0.1 per second.
+/// The next lower rate that a person would write, but at least 0.1 per second.
 #[must_use]
 pub fn rounded_down(rate: f64) -> f64 {
     let power = 10_f64.powf(rate.log10().floor());

@@ -334,7 +334,13 @@ fn the_spread_of_a_cut_mean_is_the_error_that_it_has() {
     // Exponential: a long tail, of which the cut leaves out a quarter.
     let mut draw = || {
         let uniform = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
-        (1e6 - 1e5 * (1.0 - uniform).ln()) as u64
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "some milliseconds"
+        )]
+        let nanoseconds = (1e6 - 1e5 * (1.0 - uniform).ln()) as u64;
+        nanoseconds
     };
     let sample = |draw: &mut dyn FnMut() -> u64, size: usize| {
         let mut histogram = Histogram::new();

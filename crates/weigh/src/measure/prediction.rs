@@ -14,7 +14,7 @@ use super::trial::Trial;
 /// The time that a round takes besides starts and loads: reading counters and stopping systems.
 const AROUND_ROUND: Duration = Duration::from_millis(150);
 
-/// Variants whose trials are known, under the load of the run.
+/// The variants with a trial, under the load of the run.
 struct Predicted<'p> {
     tried: &'p [(CandidateId, Trial)],
     load: &'p Load,
@@ -22,8 +22,8 @@ struct Predicted<'p> {
 }
 
 impl Experiment<'_> {
-    /// Says how a run would go, a line each; empty where no variant answered. To be called after
-    /// [`Experiment::choose_load`].
+    /// Returns the lines of the prediction. There are none if fewer than two variants answered. To be
+    /// called after [`Experiment::choose_load`].
     pub(super) fn prediction(&self) -> Vec<String> {
         let lab = self.session.lab;
         let tried = self.trials();
@@ -94,7 +94,7 @@ impl Experiment<'_> {
         format!("requests in flight: {}", each.join(", "))
     }
 
-    /// How long the run takes.
+    /// The time of the whole run.
     fn length(&self, predicted: &Predicted<'_>, order: Order, crowd: &Crowd) -> String {
         let lab = self.session.lab;
         let variants = u32::try_from(predicted.tried.len()).unwrap_or(u32::MAX);
@@ -184,7 +184,7 @@ impl Predicted<'_> {
         }
     }
 
-    /// Of one variant under the load.
+    /// The latency of one variant under the load.
     fn latency(&self, trial: &Trial) -> Duration {
         let observed = trial.observed;
         let seconds = match self.load {
@@ -205,7 +205,7 @@ impl Predicted<'_> {
         latencies.max().unwrap_or_default()
     }
 
-    /// How long a load takes that a number of requests ends.
+    /// The time of a load that ends after a number of requests.
     fn time_of_count(&self) -> Duration {
         let requests = self.load.requests().unwrap_or(1) as f64;
         let longest = self

@@ -1,8 +1,8 @@
 //! Two short loads to each variant right after its proof. They show the latency and the processor time
-//! of a request, from which the rate of a run and its precision follow.
+//! of a request. The rate of a run and its precision follow from these.
 //!
-//! The first load has one request in flight, at the highest rate that may be chosen. The second one has
-//! several in flight at once, for a moment: it shows whether requests wait for one another.
+//! The first load has one request in flight, at most at the highest rate that may be chosen. The second one
+//! has several in flight at once, for a moment: it shows whether requests wait for one another.
 
 use std::time::Duration;
 
@@ -21,11 +21,15 @@ use crate::systems::Invalid;
 
 /// Requests of the first load.
 const REQUESTS: u64 = 50;
+/// Requests before it, which show whether it can be paced.
+const FIRST_REQUESTS: u64 = 3;
+/// Answers that take longer than this may come after the next request of a paced load.
+const PACED_BELOW: Duration = Duration::from_millis(8);
 /// The longest that a load of a trial sends. Answers may come later.
 const LONGEST: Duration = Duration::from_millis(1500);
 /// Requests of the second load on each connection.
 const REQUESTS_EACH: u64 = 8;
-/// How often the first load is sent at most: a program that compiles itself gets faster.
+/// The first load is sent so often at most, because a program that compiles itself gets faster.
 const REPEATS: u32 = 6;
 /// A load that costs less than this share of the one before it is followed by another.
 const STILL_FASTER: f64 = 0.8;
@@ -34,15 +38,15 @@ const STILL_FASTER: f64 = 0.8;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial {
     pub(super) observed: Observed,
-    /// The standard error that the typical latency of a single request would have, in seconds. That of
-    /// `n` requests is smaller by the square root of `n`.
+    /// The standard error of the typical latency of a single request, in seconds. The error of `n` requests
+    /// is smaller by the square root of `n`.
     pub(super) error_s: f64,
-    /// How long the systems took to start and to be proven.
+    /// The time that the systems took to start and to be proven.
     pub(super) start: Duration,
 }
 
 impl Turn<'_> {
-    /// Sends both loads. None where no answer came back.
+    /// Sends both loads and returns their results, or no result if no answer came back.
     ///
     /// # Errors
     ///
@@ -61,8 +65,19 @@ impl Turn<'_> {
             ..self.job(running)
         };
         let session = self.session;
+        let first = Job {
+            load: one_by_one(FIRST_REQUESTS),
+            ..single.clone()
+        };
+        let first = session.discard(&first, &label, "while it was tried out")?;
+        let Some(first) = first.service.quantile_ns(0.5) else {
+            return Ok(None);
+        };
         let alone = Job {
-            load: alone(),
+            load: match Duration::from_nanos(first) < PACED_BELOW {
+                true => paced(),
+                false => one_by_one(REQUESTS),
+            },
             ..single.clone()
         };
         let mut cost = f64::INFINITY;
@@ -105,8 +120,20 @@ impl Turn<'_> {
     }
 }
 
-/// The load with one request in flight.
-fn alone() -> Load {
+/// A load with one request in flight, each sent when the one before it is answered.
+fn one_by_one(requests: u64) -> Load {
+    Load::Closed {
+        connections: 1,
+        stop: Stop {
+            requests: Some(requests),
+            duration: Some(LONGEST),
+        },
+    }
+}
+
+/// A load with one request in flight, at the highest rate that may be chosen: a server that rests between
+/// two requests needs more processor time for each. Each answer must come before the next request.
+fn paced() -> Load {
     let highest = Rate::new(fit::RATE_MAX).expect("a positive number");
     Load::Open {
         phases: vec![Phase::constant(LONGEST, highest)],
@@ -127,7 +154,7 @@ fn together(in_flight: u32) -> Load {
     }
 }
 
-/// What the first load showed, in seconds.
+/// The result of the first load, in seconds.
 struct Alone {
     latency_s: f64,
     error_s: f64,
@@ -142,21 +169,21 @@ impl Alone {
         let spread = service.trimmed_spread_ns(Histogram::TYPICAL_SHARE)?;
         let used = processor.map(|(before, after)| after.saturating_sub(before));
         Some(Alone {
-            // Nothing below a microsecond is told from none.
+            // A latency of 0 would be an infinite rate.
             latency_s: latency.max(1e-6),
             error_s: seconds(spread),
             processor_s: used.map(|used| used.as_secs_f64() / service.len() as f64),
         })
     }
 
-    /// A figure that tells whether a program still gets faster.
+    /// The figure by which a program that compiles itself gets cheaper.
     fn cost(&self) -> f64 {
         let processor = self.processor_s.filter(|used| *used > 0.0);
         processor.unwrap_or(self.latency_s)
     }
 }
 
-/// Mean seconds from send to answer; none where a request got no right answer.
+/// Returns the mean of the seconds from send to answer, if every answer is right.
 fn mean_together(sent: &Measurement) -> Option<f64> {
     let is_right = sent.outcomes.passed == sent.outcomes.total();
     let mean = sent.service.mean_ns().filter(|_| is_right)?;
@@ -164,8 +191,8 @@ fn mean_together(sent: &Measurement) -> Option<f64> {
 }
 
 impl Experiment<'_> {
-    /// Chooses the load by the trials of all variants that are still in, if the lab leaves that to the
-    /// run, and tells the choice with its reason.
+    /// Chooses the load by the trials of all variants that are still in, if the lab says `rate: auto`.
+    /// Prints the choice with its reason.
     pub(super) fn choose_load(&mut self) {
         let lab = self.session.lab;
         let Some(choice) = lab.rate_choice else {
@@ -227,9 +254,8 @@ impl Trial {
     }
 }
 
-/// Why the rate is not higher, as a clause.
-///
-/// `is_known` says whether the processor time of all systems is.
+/// The reason why the rate is not higher, as a clause. `is_known` is true if the processor time of all
+/// systems can be read.
 fn because<'n>(fit: &Fit, is_known: bool, name: impl Fn(usize) -> &'n str) -> String {
     let used = fit.cores_share * 100.0;
     match fit.limit {

@@ -36,7 +36,7 @@ fn run(arguments: &[&str]) -> (Run, Option<Value>, TempDir) {
 /// The rate of a recording, in requests per second.
 fn rate(recording: &Value) -> f64 {
     let phase = &recording["load"]["model"]["phases"][0];
-    let rate = phase["from"].as_f64();
+    let rate = phase["rate_from_per_s"].as_f64();
     rate.unwrap_or_else(|| panic!("no rate in {}", recording["load"]["model"]))
 }
 
