@@ -5,6 +5,7 @@
 //! plan, the scenario, the rules that answers are checked by, and the account. A thread has one lane
 //! for each receiver.
 
+use std::num::NonZeroU16;
 use std::ops::Range;
 
 use crate::measurement::FailureKind;
@@ -241,8 +242,9 @@ impl Lane {
             true => slot.request,
             false => 0,
         };
+        let status = NonZeroU16::new(slot.findings.status).filter(|_| passed);
         self.recorder
-            .slot_ended((slot.index, request), times, passed);
+            .slot_ended((slot.index, request), times, status);
     }
 
     /// Counts the slots of a plan that no place was free for until the end of the grace.

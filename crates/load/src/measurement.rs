@@ -1,6 +1,7 @@
 //! What one load came to.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 use std::time::{Duration, Instant};
 
 pub use model::{
@@ -131,6 +132,14 @@ impl StepMeasurement {
     }
 }
 
+impl SlotTimes {
+    /// True if its answer is complete and right.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.status.is_some()
+    }
+}
+
 /// How often each status was answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statuses {
@@ -178,8 +187,8 @@ pub struct SlotTimes {
     /// Which request of the rotation, from 0; the largest number stands for all beyond it. Of a scenario,
     /// 0.
     pub request: u16,
-    /// Complete and right.
-    pub passed: bool,
+    /// The status of a complete and right answer; absent otherwise.
+    pub status: Option<NonZeroU16>,
     /// When it should have left; in a closed loop, when it left, or when the connection for it began to
     /// be opened.
     pub due_ns: u64,

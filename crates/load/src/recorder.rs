@@ -1,6 +1,7 @@
 //! What one generator thread saw: constant memory, and as little work per request as the truth
 //! allows.
 
+use std::num::NonZeroU16;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -165,12 +166,12 @@ impl Recorder {
         self.slots.is_some()
     }
 
-    /// A slot ended.
+    /// A slot ended, with the status of its answer if that is complete and right.
     pub(crate) fn slot_ended(
         &mut self,
         (index, request): (u64, usize),
         times: Times,
-        passed: bool,
+        status: Option<NonZeroU16>,
     ) {
         let Some(slots) = &mut self.slots else {
             return;
@@ -183,7 +184,7 @@ impl Recorder {
         slots.push(SlotTimes {
             index: u32::try_from(index).expect("no run keeps more slots than 32 bits count"),
             request: u16::try_from(request).unwrap_or(u16::MAX),
-            passed,
+            status,
             due_ns: times.due_ns - self.start_ns,
             sent_ns: times.sent_ns - self.start_ns,
             done_ns: times.done_ns - self.start_ns,

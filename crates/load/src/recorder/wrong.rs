@@ -30,7 +30,7 @@ impl Recorder {
         }
         let slots = self.slots.iter_mut().flatten();
         for slot in slots.filter(|it| u64::from(it.index) == wrong.slot) {
-            slot.passed = false;
+            slot.status = None;
         }
     }
 }

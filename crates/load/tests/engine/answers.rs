@@ -297,7 +297,7 @@ fn encoded_bytes_that_differ_are_sampled_after_the_load() {
         let failed: Vec<u32> = measurement
             .slots
             .iter()
-            .filter(|slot| !slot.passed)
+            .filter(|slot| !slot.passed())
             .map(|slot| slot.index)
             .collect();
         assert_eq!(failed, wrong_at.map_or(vec![], |_| vec![30]));

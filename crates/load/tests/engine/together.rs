@@ -111,7 +111,7 @@ fn seats_place_the_slots_of_two_jobs_between_each_other() {
         let slots = [&found[0].slots[cycle], &found[1].slots[cycle]];
         for slot in slots {
             assert_eq!(slot.index as usize, cycle);
-            assert!(slot.passed);
+            assert!(slot.passed());
             assert!(slot.due_ns <= slot.sent_ns && slot.sent_ns <= slot.done_ns);
         }
         let due_ns = cycle as u64 * gap_ns;
@@ -168,7 +168,7 @@ fn a_slot_that_fails_is_in_the_trace_as_one_that_did_not_pass() {
     let mut job = job(&server.target, closed(1, 10));
     job.keep_slots = Some(10);
     let found = &together(&[job])[0];
-    let passed = found.slots.iter().filter(|slot| slot.passed).count();
+    let passed = found.slots.iter().filter(|slot| slot.passed()).count();
     assert_eq!(passed as u64, found.outcomes.passed);
     assert_eq!(found.slots.len(), 10);
     assert!(passed < 10);

@@ -1,6 +1,8 @@
 //! Decides which cycles of a round side by side count, and takes the others out of a measurement.
 
-use load::{Job, Measurement};
+use std::collections::BTreeMap;
+
+use load::{Job, Measurement, SlotTimes};
 use model::Shard;
 use report::Hdr;
 use report::recording::{LeftOut, RequestRecord};
@@ -112,15 +114,17 @@ pub(super) fn leave_out(
     (variant, shard): (usize, Shard),
 ) -> Counted {
     let mut latency = stats::Histogram::new();
+    let mut by_status = ByStatus::of(measurement);
     let mut service = stats::Histogram::new();
     let mut requests = requests_of(measurement);
     let cycles = (shard.index() as usize..).step_by(shard.of() as usize);
     let answered = cycles.clone().zip(&measurement.slots);
     // A wrong answer has a latency too, and its variant has no number anyway.
     for (_, slot) in
-        answered.filter(|(cycle, slot)| slot.passed && validity.counts(variant, *cycle))
+        answered.filter(|(cycle, slot)| slot.passed() && validity.counts(variant, *cycle))
     {
         latency.record_ns(slot.done_ns - slot.due_ns);
+        by_status.record(slot);
         if let Some((_, own)) = requests.get_mut(usize::from(slot.request)) {
             own.record_ns(slot.done_ns - slot.due_ns);
         }
@@ -128,6 +132,7 @@ pub(super) fn leave_out(
     }
     let all_latency = std::mem::replace(&mut measurement.latency, latency);
     measurement.service = service;
+    measurement.latency_by_status = by_status.into_latency();
     let own = cycles.take(measurement.slots.len());
     let left_out = validity.left_out_of(variant, own);
     let requests = requests.iter().map(|(planned, latency)| RequestRecord {
@@ -144,6 +149,32 @@ pub(super) fn leave_out(
         },
         requests: requests.collect(),
         all_latency: (left_out.total() > 0).then(|| Hdr::of(&all_latency)),
+    }
+}
+
+/// Latency of the counted answers of each status, where several are right.
+pub(super) struct ByStatus(Option<BTreeMap<u16, stats::Histogram>>);
+
+impl ByStatus {
+    /// Without an answer yet, for the statuses of this measurement.
+    pub(super) fn of(measurement: &Measurement) -> ByStatus {
+        let is_kept = !measurement.latency_by_status.is_empty();
+        ByStatus(is_kept.then(BTreeMap::new))
+    }
+
+    /// Counts a slot that passed.
+    pub(super) fn record(&mut self, slot: &SlotTimes) {
+        let Some((by_status, status)) = self.0.as_mut().zip(slot.status) else {
+            return;
+        };
+        let latency = by_status.entry(status.get());
+        let latency = latency.or_insert_with(stats::Histogram::new);
+        latency.record_ns(slot.done_ns - slot.due_ns);
+    }
+
+    /// Empty where one status is right.
+    pub(super) fn into_latency(self) -> BTreeMap<u16, stats::Histogram> {
+        self.0.unwrap_or_default()
     }
 }
 

@@ -10,6 +10,7 @@
 //! counted part by a third counts as a third ([`stats::slices::completed`]). A count would move in steps
 //! of a whole wave of answers, as slow servers answer all connections together.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use load::{Job, Measurement, Slice, Window};
@@ -21,6 +22,7 @@ use stats::cycles::Cause;
 use stats::slices::Lost;
 
 use super::Experiment;
+use super::counted_cycles::ByStatus;
 use super::host_watch::HostWatch;
 use super::round::Round;
 use super::up::{Up, nanoseconds};
@@ -358,6 +360,9 @@ fn count(slices: usize) -> u32 {
 /// The requests that count, each as part of the slice in which it was sent.
 struct Folded {
     latency: Histogram,
+    by_status: ByStatus,
+    /// Counted answers of each status.
+    statuses: BTreeMap<u16, u64>,
     service: Histogram,
     windows: Vec<Window>,
     /// Completed requests, with the parts of those that the counted time cuts.
@@ -368,6 +373,8 @@ impl Folded {
     fn of(measurement: &Measurement, counted: &[PlannedSlice]) -> Folded {
         let mut folded = Folded {
             latency: Histogram::new(),
+            by_status: ByStatus::of(measurement),
+            statuses: BTreeMap::new(),
             service: Histogram::new(),
             windows: vec![Window::default(); counted.len()],
             completed: 0.0,
@@ -375,7 +382,7 @@ impl Folded {
         let part =
             |slice: &PlannedSlice| (nanoseconds(slice.count_from), nanoseconds(slice.count_to));
         let parts: Vec<(u64, u64)> = counted.iter().map(part).collect();
-        let passed = measurement.slots.iter().filter(|slot| slot.passed);
+        let passed = measurement.slots.iter().filter(|slot| slot.passed());
         let spans = passed.map(|slot| (slot.due_ns, slot.done_ns));
         folded.completed = stats::slices::completed(spans, &parts);
         for slot in &measurement.slots {
@@ -387,7 +394,7 @@ impl Folded {
                 continue;
             };
             let window = &mut folded.windows[index];
-            if !slot.passed {
+            if !slot.passed() {
                 window.errors += 1;
                 continue;
             }
@@ -395,6 +402,10 @@ impl Folded {
             window.completed += 1;
             window.latency_sum_ns += latency_ns;
             folded.latency.record_ns(latency_ns);
+            folded.by_status.record(slot);
+            if let Some(status) = slot.status {
+                *folded.statuses.entry(status.get()).or_default() += 1;
+            }
             folded.service.record_ns(slot.done_ns - slot.sent_ns);
         }
         folded
@@ -410,19 +421,15 @@ impl Folded {
         measurement.discarded.passed = all - passed;
         measurement.sent = measurement.sent + discarded_before - measurement.discarded.passed;
         measurement.planned = measurement.outcomes.total();
-        // Times are kept without the status. Nearly always there is one, which all answers have.
         let counted_answers = measurement.outcomes.completed();
         // Bodies were counted with all answers; what they have on average stays.
         let before = counted_answers - passed + all - discarded_before;
         let bodies = u128::from(measurement.bytes_in_bodies) * u128::from(counted_answers)
             / u128::from(before.max(1));
         measurement.bytes_in_bodies = u64::try_from(bodies).unwrap_or(u64::MAX);
-        let by_code = &mut measurement.statuses.by_code;
-        if by_code.len() == 1 {
-            by_code
-                .values_mut()
-                .for_each(|count| *count = counted_answers);
-        }
+        // All answers are right: a measurement with a wrong one is not folded.
+        measurement.statuses.by_code = self.statuses;
+        measurement.latency_by_status = self.by_status.into_latency();
         measurement.latency = self.latency;
         measurement.service = self.service;
         // The time that these requests take at the rate that was found.

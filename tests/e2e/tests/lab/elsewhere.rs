@@ -179,6 +179,11 @@ fn another_machine_is_not_loaded_without_consent_and_not_without_bounds() {
 
 /// The URL of a server that has enough after so many answers, and says so from then on.
 fn soon_busy(answers: u32) -> String {
+    busy(move |number| number >= answers)
+}
+
+/// The URL of a server that answers 429 to the requests of these numbers, counted from 0.
+fn busy(is_refused: impl Fn(u32) -> bool + Copy + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("its address");
     let given = Arc::new(AtomicU32::new(0));
@@ -189,9 +194,9 @@ fn soon_busy(answers: u32) -> String {
             thread::spawn(move || {
                 let mut buffer = [0; 4096];
                 while stream.read(&mut buffer).is_ok_and(|read| read > 0) {
-                    let status = match given.fetch_add(1, Ordering::Relaxed) < answers {
-                        true => "200 OK",
-                        false => "429 Too Many Requests",
+                    let status = match is_refused(given.fetch_add(1, Ordering::Relaxed)) {
+                        false => "200 OK",
+                        true => "429 Too Many Requests",
                     };
                     let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok");
                     if stream.write_all(answer.as_bytes()).is_err() {
@@ -224,6 +229,30 @@ fn an_answer_that_is_to_be_compared_ends_nothing() {
     let (a, b) = (soon_busy(0), soon_busy(0));
     let comparison = Comparison::of(&a, &b, &[&SHORT[..], &["--status", "429"]].concat());
     comparison.run.ran().shows("all variants side by side");
+}
+
+#[test]
+fn a_limiter_beyond_its_limit_has_counts_and_latencies_of_both_statuses() {
+    let [a, b] = [
+        busy(|number| number % 4 == 3),
+        busy(|number| number % 4 == 3),
+    ];
+    for load in [["-c", "2"], ["-r", "100"]] {
+        let flags = [&SHORT[..], &["--status", "200,429"], &load].concat();
+        let comparison = Comparison::of(&a, &b, &flags);
+        let recording = comparison.recording();
+        comparison.run.ran();
+        let rounds = recording["rounds"].as_array().expect("rounds");
+        let count = |round: &Value, status: &str| round["statuses"][status].as_u64().unwrap_or(0);
+        for round in rounds {
+            let [right, refused] = ["200", "429"].map(|status| count(round, status));
+            assert_eq!(Some(right + refused), round["outcomes"]["passed"].as_u64());
+            // Each fourth one, whichever they are that count.
+            assert!(right > refused && refused > 0, "{right} {refused}");
+            let latencies = round["latency_by_status_ns_hdr"].as_object();
+            assert_eq!(latencies.map(serde_json::Map::len), Some(2), "{round}");
+        }
+    }
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn measurement(plan: &SlicePlan, variant: usize, latency: Duration) -> Measureme
             slots.push(SlotTimes {
                 index: u32::try_from(slots.len()).unwrap(),
                 request: 0,
-                passed: true,
+                status: std::num::NonZeroU16::new(200),
                 due_ns: nanoseconds(at),
                 sent_ns: nanoseconds(at),
                 done_ns: nanoseconds(at + latency),
@@ -160,6 +160,28 @@ fn a_cycle_that_is_left_out_takes_its_requests_and_its_time_with_it() {
         "every request was sent, and is counted once"
     );
     assert_eq!(part.sent, part.outcomes.passed);
+}
+
+#[test]
+fn answers_of_two_statuses_are_counted_apart_without_the_beginnings_of_slices() {
+    let plan = plan();
+    let mut measurement = measurement(&plan, 0, MS);
+    // Each fourth answer is a refusal.
+    for slot in measurement.slots.iter_mut().step_by(4) {
+        slot.status = std::num::NonZeroU16::new(429);
+    }
+    measurement.latency_by_status = [200, 429].map(|it| (it, Histogram::new())).into();
+    let in_slices = InSlices {
+        plan: &plan,
+        causes: Some(vec![None; 4]),
+        took: plan.length(),
+    };
+    in_slices.fold(&mut measurement, 0);
+    let counts = &measurement.statuses.by_code;
+    assert_eq!(counts.values().sum::<u64>(), measurement.outcomes.passed);
+    assert_eq!((counts[&200], counts[&429]), (300, 100));
+    let latencies = &measurement.latency_by_status;
+    assert_eq!((latencies[&200].len(), latencies[&429].len()), (300, 100));
 }
 
 #[test]
