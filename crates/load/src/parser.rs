@@ -349,7 +349,7 @@ impl Parser {
             0..100 => return Err(ParseError::Malformed("a status below 100")),
             101 => {
                 return Err(ParseError::Malformed(
-                    "a switch to another protocol that was not asked for",
+                    "a switch to another protocol, which a load does not speak",
                 ));
             }
             102..200 | 100 => return Ok(Some((length, None))),

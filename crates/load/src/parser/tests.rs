@@ -212,7 +212,7 @@ fn interim_answers_are_skipped() {
     );
     assert_eq!(
         check("HTTP/1.1 101 Switching Protocols\nUpgrade: x\n\n"),
-        "expected an HTTP/1 answer, found a switch to another protocol that was not asked for"
+        "expected an HTTP/1 answer, found a switch to another protocol, which a load does not speak"
     );
     assert_eq!(
         check("HTTP/1.1 100 Continue\n\n"),
