@@ -48,19 +48,29 @@ pub(crate) fn overhead<F: Borrow<BTreeMap<RoundPart, f64>>>(
         variant.push(value);
     }
     let told = metric.is_of_speed().then(|| told_by(others, &parts));
-    let (overhead, adjusted_by) = match told.flatten() {
-        Some((pace, count)) => (
+    let told = told.flatten().and_then(|(pace, count)| {
+        let usual = paired::usual_rounds(&pace, confidence)?;
+        Some((
+            pace,
+            Adjusted {
+                by: count,
+                over: usual.len(),
+            },
+        ))
+    });
+    let (overhead, adjusted) = match told {
+        Some((pace, adjusted)) => (
             paired::overhead_adjusted(&base, &variant, &pace, confidence),
-            count,
+            Some(adjusted),
         ),
-        None => (paired::overhead(&base, &variant, confidence), 0),
+        None => (paired::overhead(&base, &variant, confidence), None),
     };
     Some(Paired {
         // Nothing to pair, or a figure that is not finite: then there is no overhead to show.
         overhead: overhead.ok()?,
         base,
         own: variant,
-        adjusted_by,
+        adjusted,
     })
 }
 
@@ -71,8 +81,17 @@ pub(crate) struct Paired {
     pub(crate) base: Vec<f64>,
     /// The variant's own in the same rounds.
     pub(crate) own: Vec<f64>,
+    /// How the others adjusted it, if they did.
+    pub(crate) adjusted: Option<Adjusted>,
+}
+
+/// How a difference was adjusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Adjusted {
     /// The others that told how slow the machine was.
-    pub(crate) adjusted_by: usize,
+    pub(crate) by: usize,
+    /// The rounds in which the machine had its usual speed.
+    pub(crate) over: usize,
 }
 
 #[cfg(test)]
@@ -105,7 +124,8 @@ mod tests {
         let adjusted = overhead(Metric::Typical, &base, &own, [&other].into_iter(), 0.95).unwrap();
         let width = |found: &Paired| found.overhead.difference.interval.unwrap().half_width();
         assert!(width(&adjusted) < 0.2 * width(&plain));
-        assert_eq!((plain.adjusted_by, adjusted.adjusted_by), (0, 1));
+        let over_all = Some(Adjusted { by: 1, over: 8 });
+        assert_eq!((plain.adjusted, adjusted.adjusted), (None, over_all));
     }
 
     #[test]
@@ -113,7 +133,7 @@ mod tests {
         let (base, own) = (figures(&[1.0; 8]), figures(&[2.0; 8]));
         let others = [figures(&[3.0; 8])];
         let found = overhead(Metric::Memory, &base, &own, others.iter(), 0.95).unwrap();
-        assert_eq!(found.adjusted_by, 0);
+        assert_eq!(found.adjusted, None);
     }
 
     #[test]
@@ -121,9 +141,9 @@ mod tests {
         let (base, own) = (figures(&[1.0; 8]), figures(&[2.0; 8]));
         let others = [figures(&[3.0; 7]), figures(&[0.0; 8]), figures(&[3.0; 8])];
         let found = overhead(Metric::Typical, &base, &own, others.iter(), 0.95).unwrap();
-        assert_eq!(found.adjusted_by, 1);
+        assert_eq!(found.adjusted.map(|it| it.by), Some(1));
         let nobody = overhead(Metric::Typical, &base, &own, others[..2].iter(), 0.95).unwrap();
-        assert_eq!(nobody.adjusted_by, 0);
+        assert_eq!(nobody.adjusted, None);
     }
 
     #[test]

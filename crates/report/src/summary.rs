@@ -366,12 +366,19 @@ fn adjusted(variants: &[VariantSummary], headline: Metric) -> Option<String> {
     let overheads = variants
         .iter()
         .filter_map(|one| one.metric(headline)?.overhead.as_ref());
-    let is_any = overheads.clone().any(|overhead| overhead.adjusted_by > 0);
-    is_any.then(|| {
-        "Differences are those at the speeds that the machine had in these rounds, which the other \
-         variants tell: that it was slower in some of them is in no interval."
-            .to_owned()
-    })
+    let adjusted = overheads.filter(|overhead| overhead.adjusted_by > 0);
+    let fewest = adjusted.min_by_key(|overhead| overhead.usual_rounds)?;
+    let (usual, all) = (fewest.usual_rounds, fewest.rounds);
+    let rounds = match all - usual {
+        0 => format!("{all} rounds"),
+        left_out => {
+            format!("{usual} usual rounds, without {left_out} in which it was far slower or faster")
+        }
+    };
+    Some(format!(
+        "Differences are those at the speed that the machine had in these {rounds}, which the other \
+         variants tell: how its speed differed from round to round is in no interval."
+    ))
 }
 
 /// The metric that decides the verdict.

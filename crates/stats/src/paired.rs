@@ -14,7 +14,7 @@
 //!
 //! Absent on purpose: p-values, and claims without an interval.
 
-use crate::covariate::adjusted;
+use crate::covariate::{adjusted, usual};
 use crate::sample;
 use crate::signed_rank::{self, Cut};
 
@@ -131,24 +131,42 @@ pub enum PairError {
 /// When the series differ in length, are empty or hold a value that is not finite, or when
 /// `confidence` does not lie strictly between 0 and 1.
 pub fn overhead(baseline: &[f64], variant: &[f64], confidence: f64) -> Result<Overhead, PairError> {
-    between(baseline, variant, confidence, <[f64]>::to_vec)
+    let unchanged = <[f64]>::to_vec;
+    between(baseline, variant, confidence, unchanged, unchanged)
 }
 
-/// As [`overhead`], with what `covariate` explains of the scatter from round to round taken out of the
-/// differences and of the logarithms of the ratios ([`crate::covariate`]). It has one value a round,
-/// and must contain neither of the two series.
+/// Returns the rounds that [`overhead_adjusted`] takes. `None` if the usual rounds alone have no interval of
+/// this confidence: a line through all would follow the other rounds, so that nothing is adjusted then.
+#[must_use]
+pub fn usual_rounds(slowness: &[f64], confidence: f64) -> Option<Vec<usize>> {
+    Some(usual(slowness)).filter(|rounds| rounds.len() >= rounds_needed(confidence))
+}
+
+/// As [`overhead`], over the [`usual_rounds`], in which the machine had its usual speed. As [`overhead`]
+/// over all rounds if there are none. `slowness` holds the
+/// logarithm of the machine's slowness in each round, and must contain neither of the two series.
+///
+/// A difference grows in proportion to the slowness, and the logarithm of a ratio with its logarithm. So
+/// each is adjusted on its own scale, along which a line is the right shape.
 ///
 /// # Errors
 /// As [`overhead`].
 pub fn overhead_adjusted(
     baseline: &[f64],
     variant: &[f64],
-    covariate: &[f64],
+    slowness: &[f64],
     confidence: f64,
 ) -> Result<Overhead, PairError> {
-    between(baseline, variant, confidence, |values| {
-        adjusted(values, covariate)
-    })
+    // In proportion to the middle round: the logarithm of a latency in nanoseconds may be any number.
+    let middle = sample::median(slowness).unwrap_or(0.0);
+    let factors: Vec<f64> = slowness.iter().map(|log| libm::exp(log - middle)).collect();
+    let Some(rounds) = usual_rounds(slowness, confidence) else {
+        return overhead(baseline, variant, confidence);
+    };
+    let scales = [factors.as_slice(), slowness];
+    let [of_differences, of_ratios] =
+        scales.map(|covariate| |values: &[f64]| adjusted(values, covariate, &rounds));
+    between(baseline, variant, confidence, of_differences, of_ratios)
 }
 
 fn between(
@@ -156,6 +174,7 @@ fn between(
     variant: &[f64],
     confidence: f64,
     adjust: impl Fn(&[f64]) -> Vec<f64>,
+    adjust_logs: impl Fn(&[f64]) -> Vec<f64>,
 ) -> Result<Overhead, PairError> {
     check(baseline, variant, confidence)?;
     let pairs = || baseline.iter().zip(variant);
@@ -169,7 +188,7 @@ fn between(
                 // machine.
                 .map(|(base, value)| libm::log(*value) - libm::log(*base))
                 .collect();
-            location(&adjust(&logs), confidence).map(exponentiate)
+            location(&adjust_logs(&logs), confidence).map(exponentiate)
         })
         .flatten();
     let difference_of_medians = sample::median(variant)

@@ -69,6 +69,10 @@ pub struct OverheadSummary {
     /// difference and the ratio are adjusted; absent where they are not.
     #[serde(skip_serializing_if = "is_zero")]
     pub adjusted_by: usize,
+    /// The rounds of an adjusted difference: those in which the machine had its usual speed, as the other
+    /// variants tell it; absent where it is not adjusted.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub usual_rounds: usize,
     /// Whether the estimate points one way and the plain difference of medians the other.
     pub is_sign_disputed: bool,
 }
@@ -139,6 +143,7 @@ impl OverheadSummary {
             detectable: None,
             rounds_for_half: None,
             adjusted_by: 0,
+            usual_rounds: 0,
             is_sign_disputed: overhead.is_sign_disputed(),
         }
     }
@@ -146,7 +151,8 @@ impl OverheadSummary {
     /// Of rounds that were paired, with what rounds like these would show.
     pub(crate) fn of_paired(found: &Paired, rounds_needed: usize) -> Self {
         Self {
-            adjusted_by: found.adjusted_by,
+            adjusted_by: found.adjusted.map_or(0, |adjusted| adjusted.by),
+            usual_rounds: found.adjusted.map_or(0, |adjusted| adjusted.over),
             ..Self::of(&found.overhead, found.base.len(), rounds_needed)
         }
         .with_power(&found.overhead)
@@ -157,11 +163,17 @@ impl OverheadSummary {
     #[must_use]
     fn with_power(self, overhead: &Overhead) -> Self {
         let interval = overhead.difference.interval;
+        // The interval is one of the usual rounds, and more rounds have as large a share of them.
+        let own = match self.usual_rounds {
+            0 => self.rounds,
+            usual => usual,
+        };
         let half = |interval: Interval| {
-            width::rounds_expected(&interval, self.rounds, interval.half_width() / 2.0)
+            let usual = width::rounds_expected(&interval, own, interval.half_width() / 2.0)?;
+            Some((usual * self.rounds).div_ceil(own))
         };
         Self {
-            detectable: interval.and_then(|interval| width::detectable(&interval, self.rounds)),
+            detectable: interval.and_then(|interval| width::detectable(&interval, own)),
             rounds_for_half: interval.and_then(half),
             ..self
         }

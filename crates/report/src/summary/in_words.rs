@@ -225,6 +225,7 @@ mod tests {
                 detectable: Some(half * 1.3),
                 rounds_for_half: Some(41),
                 adjusted_by: 0,
+                usual_rounds: 0,
                 is_sign_disputed: false,
             };
             let mut summary = MetricSummary::of(vec![200.0 + difference; 12]).unwrap();
