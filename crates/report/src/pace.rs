@@ -129,6 +129,32 @@ mod tests {
     }
 
     #[test]
+    fn a_difference_in_two_slow_rounds_of_twelve_is_no_claim() {
+        // Equal systems, but for 8 us more in the two rounds in which the machine was slower by a fifth.
+        let luck = [
+            0.4, -0.3, 0.1, -0.5, 0.6, -0.2, 0.3, -0.4, 0.5, -0.1, 0.2, -0.6,
+        ];
+        let slow = |round: usize| round < 2;
+        let at = |usual: f64| -> Vec<f64> {
+            let rounds = 0..12;
+            let factor = |round| if slow(round) { 1.22 } else { 1.0 };
+            rounds.map(|round| usual * factor(round)).collect()
+        };
+        let own = at(127.0).into_iter().zip(luck).enumerate();
+        let own: Vec<f64> = own
+            .map(|(round, (base, luck))| base + luck + if slow(round) { 8.0 } else { 0.0 })
+            .collect();
+        let other = at(400.0).into_iter().zip(luck.into_iter().rev());
+        let other: Vec<f64> = other.map(|(us, luck)| us + luck).collect();
+        let (base, own, other) = (figures(&at(127.0)), figures(&own), figures(&other));
+        let found = overhead(Metric::Typical, &base, &own, [&other].into_iter(), 0.95).unwrap();
+        assert_eq!(found.adjusted, Some(Adjusted { by: 1, over: 10 }));
+        assert_eq!(found.overhead.claim, paired::Claim::NoDifferenceShown);
+        let interval = found.overhead.difference.interval.unwrap();
+        assert!(interval.half_width() < 0.5, "{interval:?}");
+    }
+
+    #[test]
     fn what_no_slow_machine_changes_is_not_adjusted() {
         let (base, own) = (figures(&[1.0; 8]), figures(&[2.0; 8]));
         let others = [figures(&[3.0; 8])];
