@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::process::{Child, Stdio};
 
-use e2e::{PATIENCE, World, processes_mentioning, wait_until, weigh_command};
+use e2e::{PATIENCE, Run, World, processes_mentioning, wait_until, weigh_command};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A world that would run for minutes, with servers that leave daemons behind.
@@ -127,7 +127,7 @@ fn weigh_up_serves_until_it_is_interrupted() {
         .args(["load", url, "-n", "10", "-c", "1"])
         .output()
         .expect("weigh starts");
-    assert!(loaded.status.success(), "{loaded:?}");
+    Run::of(loaded).ran().shows("passed 10");
     send(&weigh, Signal::INT);
     assert_eq!(weigh.wait().expect("weigh ends").code(), Some(0));
     nothing_is_left(&world);
