@@ -269,7 +269,7 @@ impl<'a> Experiment<'a> {
     ///
     /// When the machine below refuses to go on.
     pub(crate) fn check(mut self, builds: &mut BuildCache) -> Result<Checked, Failure> {
-        self.tries_out = true;
+        self.tries_out = self.is_predictable();
         self.prepare(builds);
         self.choose_load();
         self.session.progress.finish();

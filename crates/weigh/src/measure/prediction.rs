@@ -22,17 +22,22 @@ struct Predicted<'p> {
 }
 
 impl Experiment<'_> {
+    /// True if the load has a single rate of requests.
+    pub(super) fn is_predictable(&self) -> bool {
+        let lab = self.session.lab;
+        lab.capacity.is_none() && lab.sweep.is_empty() && lab.steps.is_empty()
+    }
+
     /// Returns the lines of the prediction. There are none if fewer than two variants answered. To be
     /// called after [`Experiment::choose_load`].
     pub(super) fn prediction(&self) -> Vec<String> {
-        let lab = self.session.lab;
         let tried = self.trials();
-        if tried.len() < 2 {
-            return Vec::new();
-        }
-        if lab.capacity.is_some() || !lab.sweep.is_empty() || !lab.steps.is_empty() {
+        if !self.is_predictable() {
             let why = "searches, sweeps and scenarios have no single rate";
             return vec![format!("no prediction: {why}")];
+        }
+        if tried.len() < 2 {
+            return Vec::new();
         }
         let predicted = Predicted {
             tried: &tried,

@@ -143,6 +143,11 @@ impl Experiment<'_> {
         let turn = Turn::of_proof(&self.session, self.candidates.get(id));
         let tried = turn.try_out(&self.rig, running, start);
         let ended = running.ended(&mut self.rig);
+        // A rate is needed of every variant. A prediction is not, and says nothing against a proof.
+        if self.session.lab.rate_choice.is_none() {
+            self.candidates.get_mut(id).trial = tried.ok().flatten();
+            return Ok(());
+        }
         let trial = match tried {
             Ok(trial) if ended.is_none() => trial,
             // A system that ends under a few requests has no number; its end is the reason.
