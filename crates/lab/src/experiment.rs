@@ -34,8 +34,8 @@ pub struct Lab {
     ///
     /// The seed of Poisson arrivals is the lab's `seed`, or 0 when the lab leaves it to the run.
     pub load: Load,
-    /// What of `load` the run chooses itself (`rate: auto`); none where the lab gives it. `load` then has
-    /// the highest rate that may be chosen.
+    /// The parts of `load` that the run chooses itself, if the lab says `rate: auto`. `load` then has the
+    /// highest rate that may be chosen.
     pub rate_choice: Option<RateChoice>,
     /// The search for the highest rate that is sustained, which every round makes anew; `load` is
     /// then its first step.
@@ -109,7 +109,7 @@ pub struct Lab {
     pub gates: Vec<Gate>,
 }
 
-/// What a run chooses before its first round, where a lab says `rate: auto`.
+/// The parts of a load that a run chooses before its first round, if its lab says `rate: auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateChoice {
     /// True if the length of a round is the lab's, and only the rate is chosen.

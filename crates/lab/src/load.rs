@@ -143,8 +143,8 @@ pub(crate) fn time_span<F: Format + Copy>(written: Option<&Written<F>>, default:
 /// A stand-in for a length that the run chooses.
 const ROUND_GUESS: Duration = Duration::from_secs(2);
 
-/// What `rate: auto` leaves to the run; none where the lab gives the load. Keys that the choice cannot
-/// keep are reported.
+/// Returns the parts of the load that the run chooses, if the lab says `rate: auto`. Keys that the choice
+/// cannot keep are reported.
 fn rate_choice(file: &LoadFile, reading: &mut Reading<'_>) -> Option<RateChoice> {
     let rate = file.rate.as_ref()?;
     if rate.value.0 != LoadRate::Auto {

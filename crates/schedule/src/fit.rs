@@ -86,6 +86,16 @@ impl Observed {
         self.together_s <= WAITING * self.alone_s
     }
 
+    /// Seconds from send to answer in a closed loop of this number of connections. Requests that slow one
+    /// another down share the capacity, and other requests wait side by side.
+    #[must_use]
+    pub fn latency_at(self, connections: u32) -> f64 {
+        match self.only_waits() {
+            true => self.together_s,
+            false => (f64::from(connections) / self.per_second()).max(self.alone_s),
+        }
+    }
+
     /// Seconds of a core per request. Where it cannot be read, a system that requests make slower is
     /// taken to have used all cores.
     fn core_seconds(self, cores: f64) -> f64 {
@@ -286,6 +296,17 @@ mod tests {
         let kept = Fit::of(&[slow], 2, true, 8, given).expect("variants");
         assert_eq!(kept.round, Duration::from_millis(700));
         assert_eq!(Fit::of(&[], 2, true, 8, None), None);
+    }
+
+    #[test]
+    fn a_closed_loop_shares_the_capacity_of_requests_that_slow_one_another_down() {
+        let serial = Observed {
+            together_s: 48e-3,
+            ..waits(12.0, 4)
+        };
+        assert_eq!(serial.latency_at(1), 12e-3);
+        assert!((serial.latency_at(8) - 96e-3).abs() < 1e-12);
+        assert_eq!(waits(12.0, 4).latency_at(64), 12e-3);
     }
 
     #[test]

@@ -194,13 +194,7 @@ impl Predicted<'_> {
         let observed = trial.observed;
         let seconds = match self.load {
             Load::Open { .. } => observed.alone_s,
-            Load::Closed { connections, .. } => {
-                let each = observed.together_s / f64::from(observed.in_flight);
-                match observed.together_s > 1.5 * observed.alone_s {
-                    true => (each * f64::from(*connections)).max(observed.alone_s),
-                    false => observed.together_s,
-                }
-            }
+            Load::Closed { connections, .. } => observed.latency_at(*connections),
         };
         Duration::from_secs_f64(seconds)
     }
