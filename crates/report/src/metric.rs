@@ -22,7 +22,7 @@ pub(crate) fn figure(metric: Metric, round: &RoundRecord, latency: &Histogram) -
     match metric {
         Metric::Requests => per_second(float(round.outcomes.passed)),
         Metric::Min => latency.min_ns().map(float).map(us),
-        Metric::Mean => latency.mean_ns().map(us),
+        Metric::Mean => round.mean_ns(latency).map(us),
         Metric::Typical => round.typical_ns(latency).map(us),
         Metric::Stdev => latency.stddev_ns().map(us),
         Metric::P50 => quantile(0.5),

@@ -23,8 +23,8 @@ pub use profile::{HotFunction, Profile};
 pub use revisions::{Revision, Revisions};
 pub(crate) use round::latency_by_status;
 pub use round::{
-    InstanceUsage, LeftOut, MachineUse, RequestRecord, RoundPart, RoundRecord, SearchRecord,
-    SearchStep, SlicesRecord, StepRecord, SystemUsage, Windows,
+    InstanceUsage, LatencyMeans, LeftOut, MachineUse, RequestRecord, RoundPart, RoundRecord,
+    SearchRecord, SearchStep, SlicesRecord, StepRecord, SystemUsage, Windows,
 };
 pub use until::{PilotText, UntilEnd, UntilText};
 pub use variant::{

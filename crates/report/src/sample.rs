@@ -225,6 +225,7 @@ impl Sample {
             proofs: Vec::new(),
             left_out: None,
             all_latency_ns_hdr: None,
+            latency_means: None,
             group: None,
             shared: Vec::new(),
             slices: None,

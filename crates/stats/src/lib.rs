@@ -30,6 +30,7 @@ pub mod simultaneous;
 pub mod slices;
 mod student;
 pub mod trend;
+mod trimmed;
 pub mod unpaired;
 pub mod width;
 
@@ -39,3 +40,4 @@ pub use paired::{
     Claim, Estimate, Interval, Overhead, PairError, hodges_lehmann, location, overhead,
     rounds_needed, wilcoxon_interval,
 };
+pub use trimmed::trimmed_mean;

@@ -297,6 +297,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         machine: None,
         left_out: None,
         all_latency_ns_hdr: None,
+        latency_means: None,
         group: None,
         shared: Vec::new(),
         slices: None,

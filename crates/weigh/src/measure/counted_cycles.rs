@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use load::{Job, Measurement, SlotTimes};
 use model::Shard;
 use report::Hdr;
-use report::recording::{LeftOut, RequestRecord};
+use report::recording::{LatencyMeans, LeftOut, RequestRecord};
 use stats::cycles::{Cause, Disturbance, Validity};
 
 use super::host_watch::HostWatch;
@@ -103,6 +103,8 @@ pub(super) struct Counted {
     pub(super) left_out: LeftOut,
     /// One record for each request of a rotation.
     pub(super) requests: Vec<RequestRecord>,
+    /// Means of the latencies that count. `None` without one.
+    pub(super) latency_means: Option<LatencyMeans>,
     /// Latency of all answers. `None` if no cycle was left out.
     pub(super) all_latency: Option<Hdr>,
 }
@@ -117,6 +119,8 @@ pub(super) fn leave_out(
     let mut by_status = ByStatus::of(measurement);
     let mut service = stats::Histogram::new();
     let mut requests = requests_of(measurement);
+    // A single request to all, where requests are not recorded apart.
+    let mut exact = vec![Vec::new(); requests.len().max(1)];
     let cycles = (shard.index() as usize..).step_by(shard.of() as usize);
     let answered = cycles.clone().zip(&measurement.slots);
     // A wrong answer has a latency too, and its variant has no number anyway.
@@ -125,9 +129,12 @@ pub(super) fn leave_out(
     {
         latency.record_ns(slot.done_ns - slot.due_ns);
         by_status.record(slot);
+        let mut place = 0;
         if let Some((_, own)) = requests.get_mut(usize::from(slot.request)) {
             own.record_ns(slot.done_ns - slot.due_ns);
+            place = usize::from(slot.request);
         }
+        exact[place].push(slot.done_ns - slot.due_ns);
         service.record_ns(slot.done_ns - slot.sent_ns);
     }
     let all_latency = std::mem::replace(&mut measurement.latency, latency);
@@ -135,6 +142,8 @@ pub(super) fn leave_out(
     measurement.latency_by_status = by_status.into_latency();
     let own = cycles.take(measurement.slots.len());
     let left_out = validity.left_out_of(variant, own);
+    let planned = requests.iter().map(|(planned, _)| *planned);
+    let latency_means = means_of(exact, planned);
     let requests = requests.iter().map(|(planned, latency)| RequestRecord {
         planned: *planned,
         latency_ns_hdr: Hdr::of(latency),
@@ -148,8 +157,31 @@ pub(super) fn leave_out(
             overrun: None,
         },
         requests: requests.collect(),
+        latency_means,
         all_latency: (left_out.total() > 0).then(|| Hdr::of(&all_latency)),
     }
+}
+
+/// Means of latencies in nanoseconds, of one request or of each of a rotation. `planned` says how often each
+/// of a rotation is sent; it is empty for one request. `None` without a latency.
+fn means_of(
+    each: Vec<Vec<u64>>,
+    planned: impl Iterator<Item = u64> + Clone,
+) -> Option<LatencyMeans> {
+    let count: usize = each.iter().map(Vec::len).sum();
+    let sum: u128 = each.iter().flatten().map(|it| u128::from(*it)).sum();
+    let (mut typical, mut weights) = (0.0, 0.0);
+    // One request has any weight.
+    for (latencies, weight) in each.into_iter().zip(planned.chain([1])) {
+        if let Some(own) = stats::trimmed_mean(latencies, stats::Histogram::TYPICAL_SHARE) {
+            typical += weight as f64 * own;
+            weights += weight as f64;
+        }
+    }
+    (count > 0 && weights > 0.0).then(|| LatencyMeans {
+        mean_ns: sum as f64 / count as f64,
+        typical_ns: typical / weights,
+    })
 }
 
 /// Latency of the counted answers of each status, where several are right.
