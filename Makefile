@@ -11,7 +11,7 @@ lab: setup ## installs what is missing, builds, finds a planted delay, runs the 
 	target/release/weigh demo || exit $$?; \
 	first=$$(date +%s); \
 	cargo build --locked --quiet --release $(lab_programs) && built=$$(date +%s) || exit 1; \
-	target/release/weigh lab router-extensibility --quick --with profile=release --with beside=weigh; code=$$?; ended=$$(date +%s); \
+	target/release/weigh lab router-extensibility --quick --with beside=weigh; code=$$?; ended=$$(date +%s); \
 	echo "make lab: first answer after $$((first - began)) s; systems built in $$((built - first)) s; coprocessors built, all proven and measured in $$((ended - built)) s" >&2; \
 	case $$code in \
 	  0) ;; \

@@ -26,7 +26,7 @@ use crate::shared_systems;
 use crate::structure;
 use crate::systems::{Systems, list, values};
 use crate::variants::{self, Draft};
-use crate::wire::{LabFile, LoadFile, OrderFile, PlacementFile, SettleFile, default};
+use crate::wire::{LabFile, LoadFile, OrderFile, PlacementFile, SettleFile, With, default};
 
 /// The lab that a tree means, or `None` when a part of it is missing; that is reported.
 pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option<Lab> {
@@ -100,6 +100,9 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         target,
         systems: systems.domain(),
         settings: values(&file.settings),
+        quick: quick_settings(&file.quick),
+        // Filled in by `parse_with`, which knows them.
+        asked: Vec::new(),
         expect: baseline.expect.clone(),
         gates: gates.map(|gate| gate.value.0.clone()).collect(),
         baseline,
@@ -110,8 +113,17 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
 /// What can be checked without knowing the variants.
 fn check_alone(file: &LabFile, systems: &Systems<'_>, tree: &Node, reading: &mut Reading<'_>) {
     systems.check(file.target.as_ref(), reading);
+    systems.check_paths(file.quick.0.iter().map(|(path, _)| path), reading);
     replicas::check_names(systems, reading);
     check_max_time(file, tree, reading);
+}
+
+/// Settings of a quick run, as text.
+fn quick_settings(quick: &With) -> Vec<(String, String)> {
+    let settings = quick.0.iter();
+    settings
+        .map(|(path, value)| (path.value.to_string(), value.value.0.to_string()))
+        .collect()
 }
 
 /// Keys about certificates need a target with TLS, of whichever variant.

@@ -97,6 +97,10 @@ pub struct Lab {
     pub systems: Vec<System>,
     /// Lab-wide settings with the values the lab file gives them.
     pub settings: BTreeMap<String, String>,
+    /// Settings of a quick run: by `NAME` for a lab-wide one, by `SYSTEM.NAME` for a system's.
+    pub quick: Vec<(String, String)>,
+    /// Settings with which the lab was read, instead of its own: see [`crate::parse_with`].
+    pub asked: Vec<(String, String)>,
     /// The setup the others are compared with; the first of them in a lab with several.
     pub baseline: Variant,
     /// The setups compared, in the order of the report, and further baselines, each before the

@@ -145,5 +145,25 @@ pub fn parse_with(
     // From here on the lab exists: one mistake, and this has returned.
     let sources = findings.settle(sources)?;
     let lab = lab.expect("a lab that is not made has at least one mistake");
-    Ok(Lab { sources, ..lab })
+    Ok(Lab {
+        sources,
+        asked: settings.to_vec(),
+        ..lab
+    })
+}
+
+/// As [`parse_with`], with the settings that the lab has for a quick run. `settings` win over them.
+///
+/// # Errors
+/// As [`parse_with`].
+pub fn parse_quick(
+    path: &Path,
+    files: &dyn Files,
+    settings: &[(String, String)],
+) -> Result<Lab, Mistakes> {
+    let lab = parse_with(path, files, settings)?;
+    if lab.quick.is_empty() {
+        return Ok(lab);
+    }
+    parse_with(path, files, &[&lab.quick, settings].concat())
 }

@@ -8,7 +8,7 @@ use crate::compose_keys;
 use crate::container_keys;
 use crate::experiment::System;
 use crate::fields::Table;
-use crate::formats::{Name, Written};
+use crate::formats::{Name, SettingPath, Written};
 use crate::manifests_keys;
 use crate::reading::Reading;
 use crate::template::RESERVED;
@@ -150,10 +150,19 @@ impl<'a> Systems<'a> {
 
     /// Reports settings of a variant that do not exist.
     pub(crate) fn check_with(&self, variant: &Draft<'_>, reading: &mut Reading<'_>) {
+        self.check_paths(variant.with.iter().map(|(path, _)| path), reading);
+    }
+
+    /// Reports settings that do not exist.
+    pub(crate) fn check_paths<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p At<SettingPath>>,
+        reading: &mut Reading<'_>,
+    ) {
         if reading.has_gaps {
             return;
         }
-        for (path, _) in &variant.with {
+        for path in paths {
             let (system, setting) = (path.value.system.as_deref(), &path.value.setting);
             if let Some(system) = system.filter(|system| !self.has(system)) {
                 self.check_known(system, path.place, reading);

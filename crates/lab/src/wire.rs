@@ -70,6 +70,10 @@ pub(crate) struct LabFile {
     #[serde(default)]
     #[schemars(with = "SettingsFile")]
     pub(crate) settings: Settings,
+    /// Settings of a quick run (`weigh lab --quick`), as a variant has them in `with`: `{profile: release}`,
+    /// where the usual value takes minutes to build. `--with` and a variant's own `with` win over it.
+    #[serde(default)]
+    pub(crate) quick: With,
     /// How requests arrive, and what is sent. How they arrive is the same for every variant; what is
     /// sent may hold `{{setting}}`, and a variant's own `load` may say otherwise.
     #[schemars(with = "LoadFile")]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lab::{Lab, Variant};
+use lab::{Files, Lab, Mistakes, Variant};
 
 use crate::console::Console;
 use crate::exit::Failure;
@@ -19,15 +19,48 @@ pub(crate) struct SettingArgs {
     pub(crate) with: Vec<(String, String)>,
 }
 
-/// Reads and checks every lab named, with these values of settings, and reports the mistakes of all of
-/// them at once.
+/// How a command wants labs to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wishes<'a> {
+    /// Values of settings, by `NAME` or `SYSTEM.NAME`.
+    pub(crate) settings: &'a [(String, String)],
+    /// True if the settings of a quick run hold.
+    pub(crate) is_quick: bool,
+}
+
+impl Wishes<'_> {
+    /// Reads and checks one lab.
+    ///
+    /// # Errors
+    ///
+    /// Every mistake found.
+    pub(crate) fn parse(self, path: &Path, files: &dyn Files) -> Result<Lab, Mistakes> {
+        if self.is_quick {
+            lab::parse_quick(path, files, self.settings)
+        } else {
+            lab::parse_with(path, files, self.settings)
+        }
+    }
+}
+
+impl SettingArgs {
+    /// The wishes of a command that has no quick run.
+    pub(crate) fn wishes(&self) -> Wishes<'_> {
+        Wishes {
+            settings: &self.with,
+            is_quick: false,
+        }
+    }
+}
+
+/// Reads and checks every lab named, and reports the mistakes of all of them at once.
 ///
 /// # Errors
 ///
 /// When a name leads nowhere or a lab has mistakes.
 pub(crate) fn read(
     names: &[String],
-    settings: &[(String, String)],
+    wishes: Wishes<'_>,
     console: Console,
 ) -> Result<Vec<Lab>, Failure> {
     let mut paths: Vec<PathBuf> = Vec::new();
@@ -42,7 +75,7 @@ pub(crate) fn read(
     let mut labs = Vec::new();
     let mut mistakes = 0;
     for path in &paths {
-        match lab::parse_with(path, &Disk, settings) {
+        match wishes.parse(path, &Disk) {
             Ok(lab) => labs.push(lab),
             Err(found) => {
                 mistakes += found.len();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lab::{Lab, Mistakes, parse_with};
+use lab::{Lab, Mistakes, parse_quick, parse_with};
 
 use super::Folder;
 
@@ -126,4 +126,52 @@ fn a_variant_may_be_kept_out_of_quick_runs() {
     assert!(lab.baseline.is_quick);
     assert!(!lab.variants[0].is_quick);
     assert!(parse(LAB, &[]).unwrap().variants[0].is_quick);
+}
+
+/// The lab with settings of a quick run, read for one.
+fn quick(settings: &str, with: &[(&str, &str)]) -> Result<Lab, Mistakes> {
+    let lab = LAB.replace("systems:\n", &format!("quick: {settings}\nsystems:\n"));
+    let with: Vec<(String, String)> = with
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    let folder = Folder::with_lab(&lab);
+    parse_quick(Path::new("labs/x.yaml"), &folder, &with)
+}
+
+#[test]
+fn a_quick_run_has_settings_of_its_own() {
+    let lab = quick("{size: 3, server.mode: fast}", &[]).unwrap();
+    assert!(server(&lab, 0).0.starts_with("serve -f file:3"));
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(lab.asked, [pair("size", "3"), pair("server.mode", "fast")]);
+    // A name chooses among the values of a setting, as in a variant.
+    let lab = quick("{store: redis}", &[]).unwrap();
+    assert!(server(&lab, 0).0.starts_with("serve -p redis://"));
+    // The command line wins, and a variant that has its own value keeps it.
+    let lab = quick(
+        "{server.mode: fast, size: 3}",
+        &[("size", "9"), ("server.mode", "plain")],
+    );
+    let lab = lab.unwrap();
+    assert!(server(&lab, 0).0.starts_with("serve -p file:9"));
+    assert!(server(&lab, 1).0.starts_with("serve -f"));
+    // Without settings for it, a quick run has those of any other.
+    let lab = quick("{}", &[("size", "9")]).unwrap();
+    assert!(server(&lab, 0).0.starts_with("serve -p file:9"));
+}
+
+#[test]
+fn settings_of_a_quick_run_hold_for_no_other_and_are_checked_all_the_same() {
+    let lab = LAB.replace("systems:\n", "quick: {size: 3}\nsystems:\n");
+    let lab = parse(&lab, &[]).unwrap();
+    assert!(server(&lab, 0).0.starts_with("serve -p file:1"));
+    let wrong = LAB.replace(
+        "systems:\n",
+        "quick: {sise: 3, server.mod: fast}\nsystems:\n",
+    );
+    let mistakes = parse(&wrong, &[]).unwrap_err().render(false);
+    assert!(mistakes.contains("`sise`"), "{mistakes}");
+    assert!(mistakes.contains("`mod`"), "{mistakes}");
+    assert!(mistakes.contains("did you mean `size`?"), "{mistakes}");
 }

@@ -141,7 +141,6 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     args.gates.check(&lab.names())?;
     let running = Run {
         cluster: None,
-        settings: &[],
         out: &args.out,
         consent: &args.consent,
         flamegraph: false,

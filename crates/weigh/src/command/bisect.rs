@@ -49,7 +49,7 @@ Examples:
 const STEPS_MAX: usize = 64;
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
-    let own = labs::read(&args.lab.labs, &args.lab.settings.with, console)?;
+    let own = labs::read(&args.lab.labs, args.lab.wishes(), console)?;
     let [lab] = own.as_slice() else {
         return Err(Failure::bad_input(format!(
             "expected one lab, since a commit has one verdict, found {}",

@@ -36,7 +36,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
-    let mut labs = labs::read(&args.labs, &args.settings.with, console)?;
+    let mut labs = labs::read(&args.labs, args.settings.wishes(), console)?;
     let mut worst = Exit::Done;
     let mut builds = BuildCache::default();
     for lab in &mut labs {

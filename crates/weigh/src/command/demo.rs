@@ -43,7 +43,6 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     })?;
     let running = Run {
         cluster: None,
-        settings: &[],
         out: &args.out,
         consent: &ConsentArgs::default(),
         flamegraph: false,

@@ -17,7 +17,7 @@ use crate::environment;
 use crate::exit::{Exit, Failure};
 use crate::format::{Page, PageArgs};
 use crate::gates::{self, GateArgs};
-use crate::labs::{self, SettingArgs};
+use crate::labs::{self, SettingArgs, Wishes};
 use crate::measure::Experiment;
 use crate::pods::ClusterArgs;
 use crate::published::{Account, PublishArgs, Published};
@@ -108,7 +108,7 @@ const QUICK_WARMUP_TOGETHER: Duration = Duration::from_millis(200);
 const QUICK_SETTLE: Duration = Duration::from_secs(12);
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
-    let read = labs::read(&args.labs, &args.settings.with, console)?;
+    let read = labs::read(&args.labs, args.wishes(), console)?;
     let mut labs = Vec::new();
     for mut lab in read {
         if lab.variants.is_empty() {
@@ -188,13 +188,20 @@ impl Args {
         }
     }
 
+    /// How these flags want labs to be read.
+    pub(super) fn wishes(&self) -> Wishes<'_> {
+        Wishes {
+            settings: &self.settings.with,
+            is_quick: self.quick,
+        }
+    }
+
     /// How these flags want labs run and answered.
     pub(super) fn running(&self) -> Run<'_> {
         Run {
             out: &self.out,
             consent: &self.consent,
             cluster: self.cluster.on.map(|_| &self.cluster),
-            settings: &self.settings.with,
             flamegraph: self.flamegraph,
             quick: self.quick,
             format: self.page.page(),
@@ -211,8 +218,6 @@ pub(super) struct Run<'a> {
     pub(super) consent: &'a ConsentArgs,
     /// Where, if not on this machine.
     pub(super) cluster: Option<&'a ClusterArgs>,
-    /// Values of settings, by which the labs were read.
-    pub(super) settings: &'a [(String, String)],
     pub(super) flamegraph: bool,
     pub(super) quick: bool,
     pub(super) format: Page,

@@ -16,7 +16,7 @@ use crate::console::Console;
 use crate::environment;
 use crate::exit::{Exit, Failure};
 use crate::files::Disk;
-use crate::labs;
+use crate::labs::{self, Wishes};
 use crate::published::Published;
 use crate::stop::Stop;
 pub(super) use repository::{Repository, State, git};
@@ -59,7 +59,7 @@ Examples:
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
     // In the user's own tree first, so that mistakes are shown where they can be mended.
-    let own = labs::read(&args.lab.labs, &args.lab.settings.with, console)?;
+    let own = labs::read(&args.lab.labs, args.lab.wishes(), console)?;
     let repository = Repository::here()?;
     let places: Vec<PathBuf> = own
         .iter()
@@ -160,7 +160,7 @@ impl<'a> Change<'a> {
         } else {
             flags.variants.clone()
         };
-        let base = self.of_base(place, &flags.settings.with);
+        let base = self.of_base(place, flags.wishes());
         let base = base.as_ref().map_err(String::as_str);
         let lab = Lab::of_revisions(base, head, &names);
         flags.adjusted(lab.seen_from(&self.worktrees.head()))
@@ -174,7 +174,7 @@ impl<'a> Change<'a> {
         console: Console,
     ) -> Result<Lab, Failure> {
         let path = self.worktrees.head().join(place);
-        lab::parse_with(&path, &Disk, &flags.settings.with).map_err(|found| {
+        flags.wishes().parse(&path, &Disk).map_err(|found| {
             console.say(found.render(console.color));
             Failure::bad_input(format!(
                 "`{}` cannot be read in a worktree of {}; does git ignore it, or a file that it needs?",
@@ -185,7 +185,7 @@ impl<'a> Change<'a> {
     }
 
     /// The lab in the older revision, or why it cannot be measured there.
-    fn of_base(&self, place: &Path, settings: &[(String, String)]) -> Result<Lab, String> {
+    fn of_base(&self, place: &Path, wishes: Wishes<'_>) -> Result<Lab, String> {
         let path = self.worktrees.base().join(place);
         let base = &self.base.shown;
         if !path.is_file() {
@@ -194,7 +194,7 @@ impl<'a> Change<'a> {
                 base.in_short()
             ));
         }
-        lab::parse_with(&path, &Disk, settings).map_err(|found| {
+        wishes.parse(&path, &Disk).map_err(|found| {
             let mistakes = match found.len() {
                 1 => "a mistake".to_owned(),
                 many => format!("{many} mistakes"),

@@ -33,7 +33,7 @@ const WATCH: Duration = Duration::from_millis(100);
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
     let labs = labs::read(
         std::slice::from_ref(&args.lab),
-        &args.settings.with,
+        args.settings.wishes(),
         console,
     )?;
     let [lab] = labs.as_slice() else {

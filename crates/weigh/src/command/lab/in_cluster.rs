@@ -48,7 +48,7 @@ impl Run<'_> {
         let manifests = manifests.map_err(Failure::bad_input)?;
         let source = Source {
             files: self.files_of(lab)?,
-            settings: self.settings.to_vec(),
+            settings: lab.asked.clone(),
             version: connection.version().map_err(|error| no_cluster(&error))?,
             namespace: connection.namespace().to_owned(),
         };
@@ -77,7 +77,7 @@ impl Run<'_> {
     /// Every file that the lab is made of.
     fn files_of(&self, lab: &Lab) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
         let kept = Kept::default();
-        match lab::parse_with(&lab.path, &kept, self.settings) {
+        match lab::parse_with(&lab.path, &kept, &lab.asked) {
             Ok(_) => Ok(kept.files()),
             Err(_) => Err(Failure::bad_input(format!(
                 "`{}` was changed while it was read; start again",
