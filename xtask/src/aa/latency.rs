@@ -13,6 +13,8 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
@@ -29,17 +31,28 @@ use rows::Row;
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     /// The file that keeps the runs of `--piece latency`, a line of JSON each.
-    #[arg(long, value_name = "FILE", default_value = "target/aa-latency.jsonl")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "docs/evidence/latency.jsonl"
+    )]
     results: PathBuf,
     /// Take runs of other builds of `weigh` from that file into the table as well.
     #[arg(long)]
     any_build: bool,
+    /// Most runs of `--piece latency` at the same time. Slow services wait and leave the cores to one another.
+    /// A run that needs much of them, or is to be exact to the microsecond, has the machine to itself.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    at_once: usize,
+    /// Runs of each row of `--piece latency` without a planted difference, instead of as many as with one.
+    #[arg(long, value_name = "N")]
+    equal: Option<u64>,
 }
 
 /// A measurement of some rows.
 pub(super) struct Plan<'a> {
     pub(super) weigh: &'a Path,
-    /// Runs with a planted difference, and runs without, of each row.
+    /// Runs with a planted difference of each row.
     pub(super) repeat: u64,
     pub(super) rounds: u32,
     pub(super) is_busy: bool,
@@ -68,18 +81,32 @@ pub(super) fn section(plan: &Plan<'_>) -> anyhow::Result<String> {
         );
     }
     let build = build(plan.weigh)?;
-    let mut session = Session {
+    let session = Session {
         plan,
         store: Store::open(&root().join(&plan.options.results))?,
+        underway: Vec::new(),
+        has_failed: false,
         build,
     };
     session.announce(&wanted);
-    for row in wanted {
-        for is_planted in [true, false] {
-            session.measure(row, is_planted)?;
-        }
-    }
-    Ok(session.table())
+    let session = Shared {
+        session: Mutex::new(session),
+        has_ended: Condvar::new(),
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..plan.options.at_once.max(1))
+            .map(|_| scope.spawn(|| session.work(plan, &wanted)))
+            .collect();
+        let ends = workers.into_iter().map(|worker| {
+            let end = worker.join();
+            end.unwrap_or_else(|_| Err(anyhow::anyhow!("a thread of the runs panicked")))
+        });
+        // Every thread ends before the first error is told.
+        ends.collect::<Vec<anyhow::Result<()>>>()
+            .into_iter()
+            .collect::<anyhow::Result<()>>()
+    })?;
+    Ok(session.lock().table())
 }
 
 /// The build of a program: the first digits of its digest.
@@ -91,9 +118,124 @@ fn build(program: &Path) -> anyhow::Result<String> {
     Ok(digits)
 }
 
+impl Plan<'_> {
+    /// Runs of each row, with a planted difference or without.
+    fn repeat_of(&self, is_planted: bool) -> u64 {
+        match self.options.equal {
+            Some(equal) if !is_planted => equal,
+            _ => self.repeat,
+        }
+    }
+
+    /// Compares two servers once.
+    fn run(&self, task: Task) -> anyhow::Result<Said> {
+        let Task {
+            row,
+            is_planted,
+            seed,
+        } = task;
+        // Different seeds: two servers that draw the same delays would be equal request by request.
+        let own_seed = 4 * seed + 2 * u64::from(is_planted);
+        let first = NullServer::start(self.weigh, row, false, own_seed)?;
+        let second = NullServer::start(self.weigh, row, is_planted, own_seed + 1)?;
+        let out = tempfile::tempdir().context("a temporary folder")?;
+        let load = match row.load {
+            rows::Load::Open(rate) => ["--rate".to_owned(), format!("{rate}/s")],
+            rows::Load::Closed(many) => ["--connections".to_owned(), many.to_string()],
+        };
+        let rounds = self.rounds;
+        let milliseconds = row.round_s() * 1e3 * f64::from(rounds);
+        let output = Command::new(self.weigh)
+            .args(["ab", &first.url, &second.url, "--format", "json"])
+            .args(load)
+            .args(["--duration", &format!("{milliseconds:.0}ms")])
+            .args(["--rounds", &rounds.to_string()])
+            .args(["--seed", &seed.to_string(), "--out"])
+            .arg(out.path())
+            .current_dir(out.path())
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .output()
+            .context("weigh starts")?;
+        let talk = String::from_utf8_lossy(&output.stderr);
+        let Some(code) = output
+            .status
+            .code()
+            .filter(|code| WITH_ANSWER.contains(code))
+        else {
+            bail!("weigh ended with {} and said:\n{talk}", output.status);
+        };
+        let answer: Value = serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("weigh ended with {code} and said:\n{talk}"))?;
+        let truth = |baseline| row.truth(is_planted, baseline);
+        Said::of(&answer["summary"], row.headline(), truth).with_context(|| row.to_string())
+    }
+}
+
+/// A run of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Task {
+    row: Row,
+    is_planted: bool,
+    seed: u64,
+}
+
+/// A session that several threads run.
+struct Shared<'a> {
+    session: Mutex<Session<'a>>,
+    /// Wakes the threads that wait until a run fits beside the others.
+    has_ended: Condvar,
+}
+
+impl<'a> Shared<'a> {
+    fn lock(&self) -> MutexGuard<'_, Session<'a>> {
+        // A thread that panicked leaves whole runs behind: they are added in one step.
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs what is missing until nothing is, or a run has failed.
+    fn work(&self, plan: &Plan<'_>, wanted: &[Row]) -> anyhow::Result<()> {
+        loop {
+            let task = {
+                let mut session = self.lock();
+                loop {
+                    match session.next(wanted) {
+                        Next::Task(task) => break task,
+                        Next::Nothing => return Ok(()),
+                        Next::Later => {
+                            session = self
+                                .has_ended
+                                .wait(session)
+                                .unwrap_or_else(PoisonError::into_inner);
+                        }
+                    }
+                }
+            };
+            let said = plan.run(task);
+            let mut session = self.lock();
+            session.underway.retain(|other| *other != task);
+            let kept = said.and_then(|said| session.keep(task, said));
+            session.has_failed |= kept.is_err();
+            self.has_ended.notify_all();
+            kept?;
+        }
+    }
+}
+
+/// The next step of a thread.
+#[derive(Debug, PartialEq)]
+enum Next {
+    Task(Task),
+    /// A run is missing, and does not fit beside those that are under way.
+    Later,
+    Nothing,
+}
+
 struct Session<'a> {
     plan: &'a Plan<'a>,
     store: Store,
+    underway: Vec<Task>,
+    has_failed: bool,
     build: String,
 }
 
@@ -126,7 +268,7 @@ impl Session<'_> {
         for row in wanted {
             for is_planted in [true, false] {
                 let (evidence, _) = self.counts(*row, is_planted);
-                let left = self.plan.repeat.saturating_sub(evidence);
+                let left = self.plan.repeat_of(is_planted).saturating_sub(evidence);
                 missing += left;
                 seconds += left as f64 * row.run_s(self.plan.rounds);
             }
@@ -138,75 +280,78 @@ impl Session<'_> {
         ));
     }
 
-    /// Runs a row until it has its runs.
-    fn measure(&mut self, row: Row, is_planted: bool) -> anyhow::Result<()> {
-        let repeat = self.plan.repeat;
-        loop {
-            let (evidence, spoiled) = self.counts(row, is_planted);
-            if evidence >= repeat || evidence + spoiled >= TRIES * repeat {
-                return Ok(());
+    /// The first missing run that fits beside those that are under way.
+    fn next(&mut self, wanted: &[Row]) -> Next {
+        if self.has_failed {
+            return Next::Nothing;
+        }
+        let taken: f64 = self.underway.iter().map(|task| task.row.share()).sum();
+        let mut is_missing = false;
+        for row in wanted {
+            for is_planted in [true, false] {
+                let Some(seed) = self.missing(*row, is_planted) else {
+                    continue;
+                };
+                is_missing = true;
+                if self.underway.is_empty() || taken + row.share() <= 1.0 + 1e-9 {
+                    let task = Task {
+                        row: *row,
+                        is_planted,
+                        seed,
+                    };
+                    self.underway.push(task);
+                    return Next::Task(task);
+                }
             }
-            // Never the seed of a stored run: another session may have made it.
-            let seeds = self
-                .runs_of(row, is_planted)
-                .into_iter()
-                .map(|run| run.seed);
-            let seed = seeds.max().unwrap_or(0) + 1;
-            let said = self.run(row, is_planted, seed)?;
-            let kind = if is_planted { "+2 %" } else { "equal" };
-            bench::say(&format!(
-                "{row}, {kind}, {}/{repeat}: {}",
-                evidence + 1,
-                said_in_words(row, &said)
-            ));
-            self.store.add(Found {
-                build: self.build.clone(),
-                row: row.to_string(),
-                is_busy: self.plan.is_busy,
-                is_planted,
-                seed,
-                said,
-            })?;
+        }
+        // A run that is under way may yet be spoiled, and then another one is missing.
+        if is_missing || !self.underway.is_empty() {
+            Next::Later
+        } else {
+            Next::Nothing
         }
     }
 
-    /// Compares two servers once.
-    fn run(&self, row: Row, is_planted: bool, seed: u64) -> anyhow::Result<Said> {
-        // Different seeds: two servers that draw the same delays would be equal request by request.
-        let own_seed = 4 * seed + 2 * u64::from(is_planted);
-        let first = NullServer::start(self.plan.weigh, row, false, own_seed)?;
-        let second = NullServer::start(self.plan.weigh, row, is_planted, own_seed + 1)?;
-        let out = tempfile::tempdir().context("a temporary folder")?;
-        let load = match row.load {
-            rows::Load::Open(rate) => ["--rate".to_owned(), format!("{rate}/s")],
-            rows::Load::Closed(many) => ["--connections".to_owned(), many.to_string()],
-        };
-        let rounds = self.plan.rounds;
-        let milliseconds = row.round_s() * 1e3 * f64::from(rounds);
-        let output = Command::new(self.plan.weigh)
-            .args(["ab", &first.url, &second.url, "--format", "json"])
-            .args(load)
-            .args(["--duration", &format!("{milliseconds:.0}ms")])
-            .args(["--rounds", &rounds.to_string()])
-            .args(["--seed", &seed.to_string(), "--out"])
-            .arg(out.path())
-            .current_dir(out.path())
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .output()
-            .context("weigh starts")?;
-        let talk = String::from_utf8_lossy(&output.stderr);
-        let Some(code) = output
-            .status
-            .code()
-            .filter(|code| WITH_ANSWER.contains(code))
-        else {
-            bail!("weigh ended with {} and said:\n{talk}", output.status);
-        };
-        let answer: Value = serde_json::from_slice(&output.stdout)
-            .with_context(|| format!("weigh ended with {code} and said:\n{talk}"))?;
-        let truth = |baseline| row.truth(is_planted, baseline);
-        Said::of(&answer["summary"], row.headline(), truth).with_context(|| row.to_string())
+    /// The seed of the next run of a row, if one is missing.
+    fn missing(&self, row: Row, is_planted: bool) -> Option<u64> {
+        let repeat = self.plan.repeat_of(is_planted);
+        let (evidence, spoiled) = self.counts(row, is_planted);
+        let own = |task: &&Task| task.row == row && task.is_planted == is_planted;
+        let underway = self.underway.iter().filter(own);
+        let many = underway.clone().count() as u64;
+        if evidence + many >= repeat || evidence + spoiled + many >= TRIES * repeat {
+            return None;
+        }
+        // Never the seed of a stored run: another session may have made it.
+        let stored = self.runs_of(row, is_planted);
+        let seeds = stored.into_iter().map(|run| run.seed);
+        let seeds = seeds.chain(underway.map(|task| task.seed));
+        Some(seeds.max().unwrap_or(0) + 1)
+    }
+
+    /// Says and stores the answer of a run.
+    fn keep(&mut self, task: Task, said: Said) -> anyhow::Result<()> {
+        let Task {
+            row,
+            is_planted,
+            seed,
+        } = task;
+        let kind = if is_planted { "+2 %" } else { "equal" };
+        let (evidence, _) = self.counts(row, is_planted);
+        bench::say(&format!(
+            "{row}, {kind}, {}/{}: {}",
+            evidence + 1,
+            self.plan.repeat_of(is_planted),
+            said_in_words(row, &said)
+        ));
+        self.store.add(Found {
+            build: self.build.clone(),
+            row: row.to_string(),
+            is_busy: self.plan.is_busy,
+            is_planted,
+            seed,
+            said,
+        })
     }
 
     /// The table of all stored runs.
@@ -419,6 +564,19 @@ mod tests {
 
     fn withheld(cause: &str) -> Said {
         Said::Nothing(vec![cause.to_owned()])
+    }
+
+    #[test]
+    fn slow_services_are_measured_at_once_and_fast_ones_alone() {
+        let share = |name: &str| {
+            let row = Row::all().into_iter().find(|row| row.to_string() == name);
+            row.unwrap_or_else(|| panic!("no row `{name}`")).share()
+        };
+        assert!((share("open 0.1ms 20/s even") - 1.0).abs() < 1e-9);
+        assert!((share("open 1ms 100/s even") - 0.5).abs() < 1e-9);
+        assert!((share("closed 400ms c=1 jitter") - 0.025).abs() < 1e-9);
+        // 5,289 requests/s keep 0.26 of the 0.7 cores busy that all may have.
+        assert!((share("closed 12ms c=64 even") - 0.378).abs() < 1e-3);
     }
 
     #[test]

@@ -31,6 +31,16 @@ const VARIATION: f64 = 0.2;
 /// a planted delay is no longer the truth.
 const CLOSED_MAX_PER_S: f64 = 6_000.0;
 
+/// Processor time of an answer, at the generator and at the server together, in microseconds.
+const ANSWER_US: f64 = 50.0;
+
+/// Cores that runs at the same time may keep busy together.
+const SHARED_CORES: f64 = 0.7;
+
+/// Runs that may be at the same time for a service of 1 ms. For others it grows with the square root of the
+/// delay.
+const BESIDE_AT_1MS: f64 = 2.0;
+
 /// Time that an answer over loopback takes in addition to the delay, in microseconds.
 const LOOPBACK_US: f64 = 100.0;
 
@@ -80,8 +90,16 @@ impl Row {
     fn fits(self) -> bool {
         match self.load {
             Load::Open(_) => true,
+            Load::Closed(_) => self.closed_per_s() <= CLOSED_MAX_PER_S,
+        }
+    }
+
+    /// Requests per second of a closed loop.
+    fn closed_per_s(self) -> f64 {
+        match self.load {
+            Load::Open(_) => 0.0,
             Load::Closed(connections) => {
-                f64::from(connections) * 1e6 / (self.delay_us + LOOPBACK_US) <= CLOSED_MAX_PER_S
+                f64::from(connections) * 1e6 / (self.delay_us + LOOPBACK_US)
             }
         }
     }
@@ -116,6 +134,22 @@ impl Row {
             Load::Closed(_) => 2.8,
         };
         f64::from(rounds) * self.round_s() * factor + 1.5 + 2.0 * self.delay_us / 1e6
+    }
+
+    /// The share of the machine that a run of this row keeps from others at the same time: 1 for a run that
+    /// is to be alone.
+    ///
+    /// Side by side both servers have the load at the same time. In a closed loop one of them has it. A fast
+    /// service is measured to the microsecond, so few other runs may be beside it. A slow one has room for
+    /// many.
+    pub(super) fn share(self) -> f64 {
+        let per_s = match self.load {
+            Load::Open(rate) => 2.0 * f64::from(rate),
+            Load::Closed(_) => self.closed_per_s(),
+        };
+        let busy = per_s * ANSWER_US / 1e6 / SHARED_CORES;
+        let beside = BESIDE_AT_1MS * (self.delay_us / 1e3).sqrt();
+        busy.max(1.0 / beside.max(1.0))
     }
 
     /// The headline of the load, as a key of a summary.
