@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use yaml_with_places::{At, Finding, Node, Place, Value, did_you_mean};
 
-use model::{Data, Order, Settle, Step};
+use model::{Data, Gate, Order, Settle, Step};
 
 use crate::container_keys;
 use crate::data;
@@ -30,9 +30,6 @@ use crate::wire::{LabFile, LoadFile, OrderFile, PlacementFile, SettleFile, With,
 
 /// The lab that a tree means, or `None` when a part of it is missing; that is reported.
 pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option<Lab> {
-    if tree.value == Value::Reported {
-        return None;
-    }
     let file = lab_file(tree, reading)?;
     let load = file.load.as_ref().zip(tree.entry("load"));
     let sending = load.and_then(|(load, entry)| load::check(load, entry, file.seed, reading));
@@ -64,13 +61,13 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     let target = assembly.target()?.to_owned();
     let mut variants = variants.into_iter();
     let baseline = variants.next()?;
-    let gates = file.gates.0.iter();
     Some(Lab {
         name: name(path),
         question,
         path: path.to_owned(),
-        // Filled in by `parse_with`, when all files have been read.
+        // Both are filled in by `parse_with`, when all files have been read.
         sources: Vec::new(),
+        asked: Vec::new(),
         load: sending.load,
         rate_choice: sending.rate_choice,
         capacity: sending.capacity,
@@ -101,10 +98,8 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         systems: systems.domain(),
         settings: values(&file.settings),
         quick: quick_settings(&file.quick),
-        // Filled in by `parse_with`, which knows them.
-        asked: Vec::new(),
         expect: baseline.expect.clone(),
-        gates: gates.map(|gate| gate.value.0.clone()).collect(),
+        gates: gates(&file.gates.0),
         baseline,
         variants: variants.collect(),
     })
@@ -116,6 +111,10 @@ fn check_alone(file: &LabFile, systems: &Systems<'_>, tree: &Node, reading: &mut
     systems.check_paths(file.quick.0.iter().map(|(path, _)| path), reading);
     replicas::check_names(systems, reading);
     check_max_time(file, tree, reading);
+}
+
+fn gates(gates: &[At<Written<Gate>>]) -> Vec<Gate> {
+    gates.iter().map(|gate| gate.value.0.clone()).collect()
 }
 
 /// Settings of a quick run, as text.
@@ -158,6 +157,9 @@ fn order(file: OrderFile) -> Order {
 
 /// The file's types, with everything that is structurally wrong reported.
 fn lab_file(tree: &Node, reading: &mut Reading<'_>) -> Option<LabFile> {
+    if tree.value == Value::Reported {
+        return None;
+    }
     structure::check_complete(tree, reading);
     match LabFile::deserialize(tree) {
         Ok(file) => Some(file),

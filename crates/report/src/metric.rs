@@ -61,7 +61,7 @@ mod tests {
 
     use super::*;
     use crate::Hdr;
-    use crate::recording::{RequestRecord, SlicesRecord};
+    use crate::recording::{LatencyMeans, RequestRecord, SlicesRecord};
     use crate::sample::Sample;
 
     #[test]
@@ -113,6 +113,27 @@ mod tests {
         round.requests[1].latency_ns_hdr = Hdr::of(&Histogram::new());
         let found = figure(Metric::Typical, &round, &all).unwrap();
         assert!((found / 100.0 - 1.0).abs() < 5e-4, "{found}");
+    }
+
+    #[test]
+    fn means_from_the_times_of_requests_win_over_those_of_buckets() {
+        let mut round = Sample::side_by_side()
+            .rounds(1)
+            .variant("a", 700.0)
+            .build()
+            .rounds
+            .remove(0);
+        let latency = round.latency_ns_hdr.histogram();
+        let of = |round: &RoundRecord| {
+            [Metric::Mean, Metric::Typical].map(|metric| figure(metric, round, &latency))
+        };
+        let rounded = of(&round);
+        assert!(rounded.iter().all(Option::is_some));
+        round.latency_means = Some(LatencyMeans {
+            mean_ns: 400_060_000.0,
+            typical_ns: 400_030_500.0,
+        });
+        assert_eq!(of(&round), [Some(400_060.0), Some(400_030.5)]);
     }
 
     #[test]

@@ -200,10 +200,7 @@ impl Sample {
             planned: ANSWERS,
             waited: 0,
             sent_again: 0,
-            outcomes: Outcomes {
-                passed: ANSWERS,
-                ..Outcomes::default()
-            },
+            outcomes: passed(ANSWERS),
             statuses: BTreeMap::from([(200, ANSWERS)]),
             bytes_in: ANSWERS * 160,
             bytes_in_bodies: Some(ANSWERS * 30),
@@ -235,6 +232,13 @@ impl Sample {
             generators: Vec::new(),
             failures: Vec::new(),
         }
+    }
+}
+
+fn passed(passed: u64) -> Outcomes {
+    Outcomes {
+        passed,
+        ..Outcomes::default()
     }
 }
 

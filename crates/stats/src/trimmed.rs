@@ -13,10 +13,16 @@ pub fn trimmed_mean(mut samples: Vec<u64>, kept: f64) -> Option<f64> {
     }
     samples.sort_unstable();
     let wanted = samples.len() as f64 * kept;
-    let whole = wanted.floor() as usize;
-    let sum: u128 = samples[..whole].iter().map(|it| u128::from(*it)).sum();
-    let at_cut = samples.get(whole).map_or(0.0, |it| *it as f64);
-    Some((sum as f64 + at_cut * (wanted - whole as f64)) / wanted)
+    let (mut left, mut sum) = (wanted, 0.0);
+    for sample in samples {
+        let taken = left.min(1.0);
+        sum += sample as f64 * taken;
+        left -= taken;
+        if left <= 0.0 {
+            break;
+        }
+    }
+    Some(sum / wanted)
 }
 
 #[cfg(test)]
