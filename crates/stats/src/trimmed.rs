@@ -46,8 +46,8 @@ mod tests {
 
     #[test]
     fn it_tells_latencies_apart_that_share_a_bucket() {
-        // 400 ms and 60 us more: a bucket is 262 us wide there.
-        let both = [400_000_000_u64, 400_060_000].map(|ns| vec![ns; 20]);
+        // 400.1 ms and 60 us more: a bucket is 262 us wide there.
+        let both = [400_100_000_u64, 400_160_000].map(|ns| vec![ns; 20]);
         let rounded = both.clone().map(|samples| {
             let mut histogram = Histogram::new();
             samples.iter().for_each(|ns| histogram.record_ns(*ns));
