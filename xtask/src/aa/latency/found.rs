@@ -198,6 +198,10 @@ impl Store {
 
     /// Adds a run to the file. Several processes may do so at the same time: a line is one write.
     pub(super) fn add(&mut self, found: Found) -> anyhow::Result<()> {
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)
+                .with_context(|| format!("`{}` can be made", folder.display()))?;
+        }
         let mut file = OpenOptions::new()
             .append(true)
             .create(true)
@@ -265,7 +269,8 @@ mod tests {
     #[test]
     fn runs_of_several_sessions_are_read_again() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("runs.jsonl");
+        // Nobody has made the folder yet, as in a fresh clone.
+        let path = folder.path().join("evidence/runs.jsonl");
         let runs = [said("slower", &[]), said("invalid", &["left-out"])].map(|said| Found {
             build: "abc".to_owned(),
             row: "open 12ms 100/s even".to_owned(),
