@@ -95,7 +95,7 @@ pub(super) fn section(plan: &Plan<'_>) -> anyhow::Result<String> {
     };
     thread::scope(|scope| {
         let workers: Vec<_> = (0..plan.options.at_once.max(1))
-            .map(|_| scope.spawn(|| session.work(plan, &wanted)))
+            .map(|_| scope.spawn(|| session.work(&wanted)))
             .collect();
         let ends = workers.into_iter().map(|worker| {
             let end = worker.join();
@@ -183,7 +183,7 @@ struct Task {
 /// A session that several threads run.
 struct Shared<'a> {
     session: Mutex<Session<'a>>,
-    /// Wakes the threads that wait until a run fits beside the others.
+    /// Wakes the threads that wait for room.
     has_ended: Condvar,
 }
 
@@ -193,8 +193,9 @@ impl<'a> Shared<'a> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs what is missing until nothing is, or a run has failed.
-    fn work(&self, plan: &Plan<'_>, wanted: &[Row]) -> anyhow::Result<()> {
+    /// Makes missing runs until a row lacks none or a run has failed.
+    fn work(&self, wanted: &[Row]) -> anyhow::Result<()> {
+        let plan = self.lock().plan;
         loop {
             let task = {
                 let mut session = self.lock();
@@ -226,7 +227,7 @@ impl<'a> Shared<'a> {
 #[derive(Debug, PartialEq)]
 enum Next {
     Task(Task),
-    /// A run is missing, and does not fit beside those that are under way.
+    /// A run is missing, and the runs under way leave it no room.
     Later,
     Nothing,
 }
@@ -274,13 +275,13 @@ impl Session<'_> {
             }
         }
         bench::say(&format!(
-            "{missing} runs are missing in {} rows: some {:.0} minutes",
+            "{missing} runs are missing in {} rows: some {:.0} minutes one after the other",
             wanted.len(),
             seconds / 60.0
         ));
     }
 
-    /// The first missing run that fits beside those that are under way.
+    /// The first missing run for which the runs under way leave room.
     fn next(&mut self, wanted: &[Row]) -> Next {
         if self.has_failed {
             return Next::Nothing;

@@ -26,9 +26,8 @@ const PLANTED: f64 = 0.02;
 /// Coefficient of variation of the services with jitter.
 const VARIATION: f64 = 0.2;
 
-/// Most requests per second of a closed loop that fits. An answer costs the generator and the server
-/// some 50 us of processor time together. Beyond this rate the queue for the cores decides about latencies, and
-/// a planted delay is no longer the truth.
+/// Most requests per second of a closed loop that fits. An answer costs [`ANSWER_US`]. Beyond this rate the
+/// queue for the cores decides about latencies, and a planted delay is no longer the truth.
 const CLOSED_MAX_PER_S: f64 = 6_000.0;
 
 /// Processor time of an answer, at the generator and at the server together, in microseconds.
@@ -39,7 +38,7 @@ const SHARED_CORES: f64 = 0.7;
 
 /// Runs that may be at the same time for a service of 1 ms. For others it grows with the square root of the
 /// delay.
-const BESIDE_AT_1MS: f64 = 2.0;
+const AT_ONCE_FOR_1MS: f64 = 2.0;
 
 /// Time that an answer over loopback takes in addition to the delay, in microseconds.
 const LOOPBACK_US: f64 = 100.0;
@@ -136,11 +135,11 @@ impl Row {
         f64::from(rounds) * self.round_s() * factor + 1.5 + 2.0 * self.delay_us / 1e6
     }
 
-    /// The share of the machine that a run of this row keeps from others at the same time: 1 for a run that
-    /// is to be alone.
+    /// The share of the machine that a run of this row keeps from other runs, above 0. A run with a share of
+    /// 1 is alone.
     ///
-    /// Side by side both servers have the load at the same time. In a closed loop one of them has it. A fast
-    /// service is measured to the microsecond, so few other runs may be beside it. A slow one has room for
+    /// In an open loop both servers have the load at the same time. In a closed loop one of them has it. A
+    /// fast service is measured to the microsecond, so few runs may disturb it. A slow service has room for
     /// many.
     pub(super) fn share(self) -> f64 {
         let per_s = match self.load {
@@ -148,8 +147,8 @@ impl Row {
             Load::Closed(_) => self.closed_per_s(),
         };
         let busy = per_s * ANSWER_US / 1e6 / SHARED_CORES;
-        let beside = BESIDE_AT_1MS * (self.delay_us / 1e3).sqrt();
-        busy.max(1.0 / beside.max(1.0))
+        let at_once = AT_ONCE_FOR_1MS * (self.delay_us / 1e3).sqrt();
+        busy.max(1.0 / at_once.max(1.0))
     }
 
     /// The headline of the load, as a key of a summary.
