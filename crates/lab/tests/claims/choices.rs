@@ -26,13 +26,14 @@ variants:
   - {name: b, with: {store: redis, server.mode: fast}}
 ";
 
+fn pairs(settings: &[(&str, &str)]) -> Vec<(String, String)> {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    settings.iter().map(owned).collect()
+}
+
 fn parse(lab: &str, with: &[(&str, &str)]) -> Result<Lab, Mistakes> {
-    let with: Vec<(String, String)> = with
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect();
     let folder = Folder::with_lab(lab).file("labs/fast.yaml", "settings: {size: 7}\n");
-    parse_with(Path::new("labs/x.yaml"), &folder, &with)
+    parse_with(Path::new("labs/x.yaml"), &folder, &pairs(with))
 }
 
 /// The command of the server in a variant, and which systems it takes.
@@ -131,20 +132,15 @@ fn a_variant_may_be_kept_out_of_quick_runs() {
 /// The lab with settings of a quick run, read for one.
 fn quick(settings: &str, with: &[(&str, &str)]) -> Result<Lab, Mistakes> {
     let lab = LAB.replace("systems:\n", &format!("quick: {settings}\nsystems:\n"));
-    let with: Vec<(String, String)> = with
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect();
     let folder = Folder::with_lab(&lab);
-    parse_quick(Path::new("labs/x.yaml"), &folder, &with)
+    parse_quick(Path::new("labs/x.yaml"), &folder, &pairs(with))
 }
 
 #[test]
 fn a_quick_run_has_settings_of_its_own() {
     let lab = quick("{size: 3, server.mode: fast}", &[]).unwrap();
     assert!(server(&lab, 0).0.starts_with("serve -f file:3"));
-    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    assert_eq!(lab.asked, [pair("size", "3"), pair("server.mode", "fast")]);
+    assert_eq!(lab.asked, pairs(&[("size", "3"), ("server.mode", "fast")]));
     // A name chooses among the values of a setting, as in a variant.
     let lab = quick("{store: redis}", &[]).unwrap();
     assert!(server(&lab, 0).0.starts_with("serve -p redis://"));
