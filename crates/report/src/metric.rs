@@ -64,14 +64,15 @@ mod tests {
     use crate::recording::{LatencyMeans, RequestRecord, SlicesRecord};
     use crate::sample::Sample;
 
+    /// A round of one variant.
+    fn round_of(sample: Sample) -> RoundRecord {
+        let sample = sample.rounds(1).variant("a", 700.0);
+        sample.build().rounds.remove(0)
+    }
+
     #[test]
     fn the_typical_latency_is_the_mean_of_the_fastest_three_quarters() {
-        let mut round = Sample::closed()
-            .rounds(1)
-            .variant("a", 700.0)
-            .build()
-            .rounds
-            .remove(0);
+        let mut round = round_of(Sample::closed());
         let mut latency = Histogram::new();
         // 10.5 of 14 requests: five of 1 us, five of 2 us, and half of one of 1.2 ms.
         latency.record_n_ns(1_000, 5);
@@ -87,12 +88,7 @@ mod tests {
 
     #[test]
     fn of_several_requests_each_has_its_own_typical_latency() {
-        let mut round = Sample::side_by_side()
-            .rounds(1)
-            .variant("a", 700.0)
-            .build()
-            .rounds
-            .remove(0);
+        let mut round = round_of(Sample::side_by_side());
         let mut apart = |planned: u64, us: u64, slow: u64| {
             let mut own = Histogram::new();
             own.record_n_ns(us * 1_000, 3);
@@ -117,12 +113,7 @@ mod tests {
 
     #[test]
     fn means_from_the_times_of_requests_win_over_those_of_buckets() {
-        let mut round = Sample::side_by_side()
-            .rounds(1)
-            .variant("a", 700.0)
-            .build()
-            .rounds
-            .remove(0);
+        let mut round = round_of(Sample::side_by_side());
         let latency = round.latency_ns_hdr.histogram();
         let of = |round: &RoundRecord| {
             [Metric::Mean, Metric::Typical].map(|metric| figure(metric, round, &latency))
@@ -138,12 +129,7 @@ mod tests {
 
     #[test]
     fn in_slices_cost_is_for_all_requests_and_rates_are_for_those_that_count() {
-        let mut round = Sample::closed()
-            .rounds(1)
-            .variant("a", 700.0)
-            .build()
-            .rounds
-            .remove(0);
+        let mut round = round_of(Sample::closed());
         let of = |metric, round: &RoundRecord| {
             figure(metric, round, &round.latency_ns_hdr.histogram()).unwrap_or(f64::NAN)
         };

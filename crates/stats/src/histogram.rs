@@ -18,6 +18,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use flate2::read::ZlibDecoder;
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
 
+use crate::trimmed;
+
 /// Durations in nanoseconds, counted.
 #[derive(Clone, PartialEq)]
 pub struct Histogram {
@@ -63,7 +65,7 @@ impl Histogram {
     pub const MAX_NS: u64 = 3_600_000_000_000;
 
     /// The share of the samples, the shortest first, whose mean is called typical.
-    pub const TYPICAL_SHARE: f64 = 0.75;
+    pub const TYPICAL_SHARE: f64 = trimmed::TYPICAL_SHARE;
 
     const SIGNIFICANT_DIGITS: u8 = 3;
 
@@ -151,23 +153,12 @@ impl Histogram {
     /// When `kept` is not above 0 and at most 1.
     #[must_use]
     pub fn trimmed_mean_ns(&self, kept: f64) -> Option<f64> {
-        assert!(kept > 0.0 && kept <= 1.0, "{kept} of the samples");
-        if self.is_empty() {
-            return None;
-        }
-        let wanted = self.len() as f64 * kept;
-        let (mut left, mut sum) = (wanted, 0.0);
-        for bucket in self.counts.iter_recorded() {
-            let taken = (bucket.count_at_value() as f64).min(left);
+        let buckets = self.counts.iter_recorded().map(|bucket| {
             // The middle of a bucket, as in the mean of all.
             let middle = self.counts.median_equivalent(bucket.value_iterated_to());
-            sum += middle as f64 * taken;
-            left -= taken;
-            if left <= 0.0 {
-                break;
-            }
-        }
-        Some(sum / wanted)
+            (middle as f64, bucket.count_at_value() as f64)
+        });
+        trimmed::mean_of_sorted(buckets, self.len() as f64, kept)
     }
 
     /// The spread of the mean over the share `kept` per sample, in nanoseconds: that of the mean of `n`
@@ -202,14 +193,11 @@ impl Histogram {
     pub fn typical_of_mixture_ns(
         requests: impl IntoIterator<Item = (f64, Histogram)>,
     ) -> Option<f64> {
-        let (mut sum, mut weights) = (0.0, 0.0);
-        for (weight, request) in requests {
-            if let Some(typical) = request.trimmed_mean_ns(Histogram::TYPICAL_SHARE) {
-                sum += weight * typical;
-                weights += weight;
-            }
-        }
-        (weights > 0.0).then(|| sum / weights)
+        let requests = requests.into_iter();
+        trimmed::weighted_mean(requests.map(|(weight, request)| {
+            let typical = request.trimmed_mean_ns(Histogram::TYPICAL_SHARE);
+            (weight, typical)
+        }))
     }
 
     /// Standard deviation over all samples, every sample counted once (the divisor is the number

@@ -40,4 +40,4 @@ pub use paired::{
     Claim, Estimate, Interval, Overhead, PairError, hodges_lehmann, location, overhead,
     rounds_needed, wilcoxon_interval,
 };
-pub use trimmed::trimmed_mean;
+pub use trimmed::{trimmed_mean, typical_of_mixture};

@@ -1,5 +1,8 @@
 //! The mean of the shortest samples, without the rounding of a histogram.
 
+/// See [`crate::Histogram::TYPICAL_SHARE`].
+pub(crate) const TYPICAL_SHARE: f64 = 0.75;
+
 /// Returns the mean over the share `kept` of all samples, the smallest first. A sample at the cut counts in
 /// part, as in [`crate::Histogram::trimmed_mean_ns`]. `None` without samples.
 ///
@@ -7,22 +10,57 @@
 /// If `kept` is not above 0 and at most 1.
 #[must_use]
 pub fn trimmed_mean(mut samples: Vec<u64>, kept: f64) -> Option<f64> {
-    assert!(kept > 0.0 && kept <= 1.0, "{kept} of the samples");
-    if samples.is_empty() {
-        return None;
-    }
     samples.sort_unstable();
-    let wanted = samples.len() as f64 * kept;
+    let all = samples.len() as f64;
+    mean_of_sorted(
+        samples.iter().map(|sample| (*sample as f64, 1.0)),
+        all,
+        kept,
+    )
+}
+
+/// Returns the typical value of a mixture of requests, each with its weight and samples, as
+/// [`crate::Histogram::typical_of_mixture_ns`] does for histograms. `None` without samples.
+#[must_use]
+pub fn typical_of_mixture(requests: impl IntoIterator<Item = (f64, Vec<u64>)>) -> Option<f64> {
+    let requests = requests.into_iter();
+    weighted_mean(requests.map(|(weight, samples)| (weight, trimmed_mean(samples, TYPICAL_SHARE))))
+}
+
+/// Returns the mean over the share `kept` of `all` samples. They come as values with counts, the smallest
+/// value first. `None` without samples.
+///
+/// # Panics
+/// If `kept` is not above 0 and at most 1.
+pub(crate) fn mean_of_sorted(
+    samples: impl Iterator<Item = (f64, f64)>,
+    all: f64,
+    kept: f64,
+) -> Option<f64> {
+    assert!(kept > 0.0 && kept <= 1.0, "{kept} of the samples");
+    let wanted = all * kept;
     let (mut left, mut sum) = (wanted, 0.0);
-    for sample in samples {
-        let taken = left.min(1.0);
-        sum += sample as f64 * taken;
+    for (value, count) in samples {
+        let taken = left.min(count);
+        sum += value * taken;
         left -= taken;
         if left <= 0.0 {
             break;
         }
     }
-    Some(sum / wanted)
+    (wanted > 0.0).then(|| sum / wanted)
+}
+
+/// Returns the mean of the values that exist, by their weights. `None` without weight.
+pub(crate) fn weighted_mean(values: impl Iterator<Item = (f64, Option<f64>)>) -> Option<f64> {
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for (weight, value) in values {
+        if let Some(value) = value {
+            sum += weight * value;
+            weights += weight;
+        }
+    }
+    (weights > 0.0).then(|| sum / weights)
 }
 
 #[cfg(test)]

@@ -119,7 +119,7 @@ pub(super) fn leave_out(
     let mut by_status = ByStatus::of(measurement);
     let mut service = stats::Histogram::new();
     let mut requests = requests_of(measurement);
-    // A single request to all, where requests are not recorded apart.
+    // One list for all requests, where they are not recorded apart.
     let mut exact = vec![Vec::new(); requests.len().max(1)];
     let cycles = (shard.index() as usize..).step_by(shard.of() as usize);
     let answered = cycles.clone().zip(&measurement.slots);
@@ -127,14 +127,17 @@ pub(super) fn leave_out(
     for (_, slot) in
         answered.filter(|(cycle, slot)| slot.passed() && validity.counts(variant, *cycle))
     {
-        latency.record_ns(slot.done_ns - slot.due_ns);
+        let latency_ns = slot.done_ns - slot.due_ns;
+        latency.record_ns(latency_ns);
         by_status.record(slot);
-        let mut place = 0;
-        if let Some((_, own)) = requests.get_mut(usize::from(slot.request)) {
-            own.record_ns(slot.done_ns - slot.due_ns);
-            place = usize::from(slot.request);
+        let place = match requests.is_empty() {
+            true => 0,
+            false => usize::from(slot.request),
+        };
+        if let Some((_, own)) = requests.get_mut(place) {
+            own.record_ns(latency_ns);
         }
-        exact[place].push(slot.done_ns - slot.due_ns);
+        exact[place].push(latency_ns);
         service.record_ns(slot.done_ns - slot.sent_ns);
     }
     let all_latency = std::mem::replace(&mut measurement.latency, latency);
@@ -164,23 +167,15 @@ pub(super) fn leave_out(
 
 /// Means of latencies in nanoseconds, of one request or of each of a rotation. `planned` says how often each
 /// of a rotation is sent; it is empty for one request. `None` without a latency.
-fn means_of(
-    each: Vec<Vec<u64>>,
-    planned: impl Iterator<Item = u64> + Clone,
-) -> Option<LatencyMeans> {
+fn means_of(each: Vec<Vec<u64>>, planned: impl Iterator<Item = u64>) -> Option<LatencyMeans> {
     let count: usize = each.iter().map(Vec::len).sum();
     let sum: u128 = each.iter().flatten().map(|it| u128::from(*it)).sum();
-    let (mut typical, mut weights) = (0.0, 0.0);
     // One request has any weight.
-    for (latencies, weight) in each.into_iter().zip(planned.chain([1])) {
-        if let Some(own) = stats::trimmed_mean(latencies, stats::Histogram::TYPICAL_SHARE) {
-            typical += weight as f64 * own;
-            weights += weight as f64;
-        }
-    }
-    (count > 0 && weights > 0.0).then(|| LatencyMeans {
+    let weights = planned.chain([1]).map(|planned| planned as f64);
+    let typical_ns = stats::typical_of_mixture(weights.zip(each))?;
+    Some(LatencyMeans {
         mean_ns: sum as f64 / count as f64,
-        typical_ns: typical / weights,
+        typical_ns,
     })
 }
 
