@@ -56,7 +56,6 @@ pub fn mean(blocks: &[f64], confidence: f64) -> Option<Estimate> {
                 low: value - half,
                 high: value + half,
                 confidence,
-                achieved: confidence,
             }
         });
     Some(Estimate { value, interval })

@@ -26,12 +26,11 @@ pub const ROUNDS_MIN: usize = 10;
 /// With fewer requests beyond a quantile on either side there is no interval.
 pub const BEYOND_MIN: f64 = 20.0;
 
-/// Draws of all rounds for each interval, unless a high confidence needs more.
-const DRAWS: usize = 2_000;
-/// At least so many draws lie beyond either end of an interval.
-const DRAWS_BEYOND: f64 = 8.0;
-/// Most draws, whatever the confidence.
-const DRAWS_MAX: usize = 10_000;
+/// Draws of all rounds for each interval.
+const DRAWS: usize = 20_000;
+/// Smallest share of the draws beyond an end that is read off directly. So few draws lie further out that the
+/// end would depend on the seed. Such an end is extrapolated, as if the tail were normal.
+const TAIL_MIN: f64 = 0.02;
 
 /// Quantiles over all requests: those of the variant minus those of the baseline; histograms with
 /// the same index belong to the same round. Each interval has the given confidence by itself. It is
@@ -44,6 +43,16 @@ const DRAWS_MAX: usize = 10_000;
 pub fn pooled_shift(
     baseline: &[Histogram],
     variant: &[Histogram],
+    quantiles: &[f64],
+    confidence: f64,
+) -> Result<Vec<Shift>, ShiftError> {
+    // A fixed seed: the same recording always has the same intervals.
+    pooled_shift_of(0, (baseline, variant), quantiles, confidence)
+}
+
+fn pooled_shift_of(
+    seed: u64,
+    (baseline, variant): (&[Histogram], &[Histogram]),
     quantiles: &[f64],
     confidence: f64,
 ) -> Result<Vec<Shift>, ShiftError> {
@@ -64,7 +73,7 @@ pub fn pooled_shift(
     };
     // Drawing is the expensive part and is skipped when no quantile could have an interval.
     let drawn = if quantiles.iter().any(|quantile| has_interval(*quantile)) {
-        draw(rounds, tail(rounds, confidence), differences)
+        draw(rounds, seed, differences)
     } else {
         Vec::new()
     };
@@ -85,17 +94,9 @@ pub fn pooled_shift(
 }
 
 /// What every draw of rounds comes to.
-fn draw(rounds: usize, tail: f64, figures: impl Fn(&[u64]) -> Vec<f64>) -> Vec<Vec<f64>> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a positive number, bounded in the next line"
-    )]
-    // A high confidence cuts off a small tail, which needs more draws to hold any.
-    let needed = (DRAWS_BEYOND / tail) as usize;
-    // A fixed seed: the same recording always has the same intervals.
-    let mut random = Random::new(0);
-    (0..needed.clamp(DRAWS, DRAWS_MAX))
+fn draw(rounds: usize, seed: u64, figures: impl Fn(&[u64]) -> Vec<f64>) -> Vec<Vec<f64>> {
+    let mut random = Random::new(seed);
+    (0..DRAWS)
         .map(|_| {
             let mut weights = vec![0; rounds];
             for _ in 0..rounds {
@@ -116,21 +117,33 @@ fn tail(rounds: usize, confidence: f64) -> f64 {
     normal::cumulative(-(n / (n - 1.0)).sqrt() * t)
 }
 
+/// The interval without this share of the draws at either end. The distance of an end from the draw in the
+/// middle grows by the quantiles of the normal distribution where the share is less than [`TAIL_MIN`].
 fn cut(mut drawn: Vec<f64>, tail: f64, confidence: f64) -> Interval {
     drawn.sort_unstable_by(f64::total_cmp);
     let last = drawn.len() - 1;
+    let read = tail.max(TAIL_MIN);
+    let middle = f64::midpoint(drawn[last / 2], drawn[last - last / 2]);
+    let further = normal::quantile(tail) / normal::quantile(read);
+    let end = |read: f64| middle + (read - middle) * further;
+    let count = drawn.len() as f64;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a share of the number of draws"
     )]
-    // Never more than half, or the ends would cross.
-    let beyond = ((tail * drawn.len() as f64) as usize).min(last / 2);
+    let rank = |share: f64| (share * count) as usize;
+    // Never more than half, or the ends would cross. Draws are of few rounds, so they lie in steps, and one
+    // rank may be on either side of a step. The mean of many ranks is not.
+    let ranks = rank(0.5 * read).min(last / 2)..=rank(1.5 * read).min(last / 2);
+    let mean = |place: fn(usize, usize) -> usize| {
+        let sum: f64 = ranks.clone().map(|rank| drawn[place(rank, last)]).sum();
+        sum / ranks.clone().count() as f64
+    };
     Interval {
-        low: drawn[beyond],
-        high: drawn[last - beyond],
+        low: end(mean(|rank, _| rank)),
+        high: end(mean(|rank, last| last - rank)),
         confidence,
-        achieved: confidence,
     }
 }
 
@@ -268,6 +281,40 @@ mod tests {
             pooled_shift(&baseline, &variant, &[0.9], 0.95).unwrap(),
             once
         );
+    }
+
+    #[test]
+    fn ends_hardly_depend_on_the_seed() {
+        // Rounds that scatter, so that there are ends to depend on it.
+        let mut random = Random::new(5);
+        let mut rounds = |count: usize| -> Vec<Histogram> {
+            let mut round = || {
+                let mut histogram = Histogram::new();
+                let speed = 1_000 + random.below(400) as u64;
+                (0..500).for_each(|request| histogram.record_ns((1_000 + request) * speed));
+                histogram
+            };
+            (0..count).map(|_| round()).collect()
+        };
+        let (baseline, variant) = (rounds(12), rounds(12));
+        for confidence in [0.95, 0.99, 0.997] {
+            let intervals: Vec<Interval> = (0..8)
+                .map(|seed| {
+                    let both = (&baseline[..], &variant[..]);
+                    let found = pooled_shift_of(seed, both, &[0.9], confidence).unwrap();
+                    found[0].difference_ns.interval.unwrap()
+                })
+                .collect();
+            let width = intervals[0].high - intervals[0].low;
+            for ends in [|it: &Interval| it.low, |it: &Interval| it.high] {
+                let least = intervals.iter().map(ends).fold(f64::INFINITY, f64::min);
+                let most = intervals.iter().map(ends).fold(f64::NEG_INFINITY, f64::max);
+                assert!(
+                    most - least <= 0.02 * width,
+                    "{confidence}: {least} to {most} of {width}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -1,16 +1,18 @@
-//! Where the level of a series changes, when each of its values has a known error.
+//! Finds where the level of a series changes. Each value of the series has a known error.
 //!
-//! A run of a lab gives an overhead with an interval, and a history of runs is a series of them. The
-//! method is optimal partitioning with pruning (PELT; Killick, Fearnhead and Eckley, "Optimal detection
-//! of changepoints with a linear computational cost", Journal of the American Statistical Association
-//! 107, 2012): of all ways to cut the series into segments of one level each, the one with the smallest
-//! sum of squared deviations, each divided by its variance, plus a penalty for each segment. The penalty
-//! is three times the logarithm of the length, as in the modified criterion of Zhang and Siegmund
-//! (Biometrics 63, 2007): a level costs one parameter, and the place of a change more than one.
+//! A run of a lab gives an overhead with an interval, and a history of runs is a series of them.
+//! [`segments`] cuts the series into segments of one level each, at the least cost.
 //!
-//! Runs differ by more than their own intervals say, since another run has another day. That part is
-//! found from neighbors in the series: half of the squared deviation of their differences, by its
-//! median, which few changes do not touch.
+//! A value costs the square of its deviation from the level, divided by its variance, and at most the square
+//! of 2.5. This is the biweight loss of Fearnhead and Rigaill, "Changepoint detection in the presence of
+//! outliers", Journal of the American Statistical Association 114, 2019. One or two odd runs cost so little
+//! that they have no level of their own.
+//!
+//! A segment costs a penalty. Somebody looks at a history after every run, so the penalty is for all looks
+//! together: few series of one level have a change at any of them
+//! (`tests/simulated_labs/history.rs`).
+
+mod variance;
 
 /// One value of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,17 +30,24 @@ pub struct Segment {
     pub start: usize,
     /// Index behind its last value; above `start`.
     pub end: usize,
-    /// The mean of its values, weighted by their variances.
+    /// The mean of its values, weighted by their variances. Odd runs do not count.
     pub level: f64,
     /// The standard error of the level.
     pub error: f64,
 }
 
-/// The fewest values of a segment: one or two odd runs are no new level.
+/// The fewest values of a segment. Two values cost at most twice the square of [`ODD`], which is less than
+/// the [`penalty`] of a segment.
 pub const LEAST: usize = 3;
 
-/// Segments of one level each, in order and without gaps; none for an empty series. A series shorter than
-/// twice [`LEAST`] is one segment.
+/// Standard deviations beyond which a value costs no more.
+const ODD: f64 = 2.5;
+
+/// Most steps of the search for the variances, which depend on the segments.
+const STEPS_MAX: usize = 5;
+
+/// Returns segments of one level each, in order and without gaps; none for an empty series. A segment has at
+/// least [`LEAST`] values, or it is the whole series.
 ///
 /// # Panics
 ///
@@ -53,131 +62,111 @@ pub fn segments(points: &[Point]) -> Vec<Segment> {
     if points.is_empty() {
         return Vec::new();
     }
-    let sums = Sums::of(points);
-    let mut ends = vec![points.len()];
-    // From the last segment to the first.
-    let starts = best_starts(&sums, points.len());
-    while let Some(start) = ends
-        .last()
-        .map(|end| starts[*end])
-        .filter(|start| *start > 0)
-    {
-        ends.push(start);
+    let independent = variance::of_independent(points);
+    let mut found = cut(points, &independent);
+    // Runs that depend on one another look like changes of the level, and changes of the level look like
+    // dependence. The search begins with the most changes.
+    for _ in 0..STEPS_MAX {
+        let factor = variance::factor(points, &independent, &found);
+        let variances: Vec<f64> = independent.iter().map(|it| it * factor).collect();
+        let next = cut(points, &variances);
+        let is_found = next.len() == found.len();
+        found = next;
+        if is_found {
+            break;
+        }
     }
-    ends.reverse();
-    let begins = std::iter::once(0).chain(ends.iter().copied());
-    begins
-        .zip(&ends)
-        .map(|(start, end)| sums.segment(start, *end))
-        .collect()
+    found
 }
 
-/// For each end, where the last segment of the best partition up to there begins.
-#[expect(clippy::cast_precision_loss, reason = "series are shorter than 2^52")]
-fn best_starts(sums: &Sums, length: usize) -> Vec<usize> {
-    let penalty = 3.0 * (length as f64).ln();
-    let mut best = vec![f64::INFINITY; length + 1];
-    let mut starts = vec![0; length + 1];
-    best[0] = -penalty;
-    // Where the last segment may still begin.
-    let mut candidates = vec![0];
-    for end in LEAST.min(length)..=length {
-        let costs = candidates
-            .iter()
-            .map(|start| (*start, best[*start] + sums.cost(*start, end)));
-        let costs: Vec<(usize, f64)> = costs.collect();
-        let least = costs.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1));
-        let (start, cost) = least.expect("the whole series is a candidate until a better one is");
-        starts[end] = start;
-        best[end] = cost + penalty;
-        // Of a start that is worse by a penalty already, no later end makes anything better.
-        let kept = costs.into_iter().filter(|(_, cost)| *cost <= best[end]);
-        candidates = kept.map(|(start, _)| start).collect();
-        let next = end + 1;
-        if next >= 2 * LEAST && best[next - LEAST].is_finite() {
-            candidates.push(next - LEAST);
+/// The cost of a segment in a series of this length, as twice the logarithm of a likelihood. A level costs
+/// one parameter, and the place of a change more than one (Zhang and Siegmund, Biometrics 63, 2007).
+fn penalty(length: usize) -> f64 {
+    const LEAST_PENALTY: f64 = 13.0;
+    (2.8 * libm::log(length as f64)).max(LEAST_PENALTY)
+}
+
+/// The cost of a value that lies so far from a level.
+fn cost(deviation: f64, variance: f64) -> f64 {
+    (deviation * deviation / variance).min(ODD * ODD)
+}
+
+/// Cuts a series at the least cost.
+fn cut(points: &[Point], variances: &[f64]) -> Vec<Segment> {
+    let starts = best_starts(points, variances);
+    let mut end = points.len();
+    let mut segments = Vec::new();
+    while end > 0 {
+        let start = starts[end - 1];
+        segments.push(segment(points, variances, (start, end)));
+        end = start;
+    }
+    segments.reverse();
+    segments
+}
+
+/// For each value, where the last segment begins in the best partition of the series up to it.
+///
+/// The level of a segment is one of [`levels`]. For each of them, the best partition whose last segment has
+/// this level either goes on with that segment, or begins it anew behind the best partition of all
+/// (functional pruning; Maidstone and others, Statistics and Computing 27, 2017).
+fn best_starts(points: &[Point], variances: &[f64]) -> Vec<usize> {
+    let penalty = penalty(points.len());
+    let levels = levels(points);
+    let mut partitions = vec![(f64::INFINITY, 0); levels.len()];
+    // The first segment is free.
+    let mut least = -penalty;
+    let mut starts = Vec::with_capacity(points.len());
+    for (index, (point, variance)) in points.iter().zip(variances).enumerate() {
+        for (level, partition) in levels.iter().zip(&mut partitions) {
+            if least + penalty < partition.0 {
+                *partition = (least + penalty, index);
+            }
+            partition.0 += cost(point.value - level, *variance);
         }
+        let best = partitions
+            .iter()
+            .min_by(|one, other| one.0.total_cmp(&other.0));
+        let (cost, start) = *best.expect("a value is a level");
+        least = cost;
+        starts.push(start);
     }
     starts
 }
 
-/// Sums from the beginning up to each value, so that a segment costs two subtractions.
-struct Sums {
-    /// Of weights, weighted values and weighted squares.
-    totals: Vec<[f64; 3]>,
-    /// Taken off every value, so that squares keep their digits.
-    origin: f64,
+/// The levels that a segment may have: each value, and each mean of [`LEAST`] neighbors. The level of a
+/// longer segment lies between many of them.
+fn levels(points: &[Point]) -> Vec<f64> {
+    let values: Vec<f64> = points.iter().map(|it| it.value).collect();
+    let mean = |window: &[f64]| window.iter().sum::<f64>() / LEAST as f64;
+    let means: Vec<f64> = values.windows(LEAST).map(mean).collect();
+    [values, means].concat()
 }
 
-impl Sums {
-    fn of(points: &[Point]) -> Sums {
-        let origin = points[0].value;
-        let weights = weights(points);
-        let mut totals = vec![[0.0; 3]];
-        let mut sum = [0.0; 3];
-        for (point, weight) in points.iter().zip(weights) {
-            let value = point.value - origin;
-            for (total, part) in sum.iter_mut().zip([1.0, value, value * value]) {
-                *total += weight * part;
-            }
-            totals.push(sum);
-        }
-        Sums { totals, origin }
-    }
-
-    fn between(&self, start: usize, end: usize) -> [f64; 3] {
-        let (from, to) = (self.totals[start], self.totals[end]);
-        [to[0] - from[0], to[1] - from[1], to[2] - from[2]]
-    }
-
-    /// Squared deviations from the segment's own level, divided by their variances.
-    fn cost(&self, start: usize, end: usize) -> f64 {
-        let [weight, values, squares] = self.between(start, end);
-        (squares - values * values / weight).max(0.0)
-    }
-
-    fn segment(&self, start: usize, end: usize) -> Segment {
-        let [weight, values, _] = self.between(start, end);
-        Segment {
-            start,
-            end,
-            level: self.origin + values / weight,
-            error: weight.sqrt().recip(),
+/// The segment from one index to another one.
+fn segment(points: &[Point], variances: &[f64], (start, end): (usize, usize)) -> Segment {
+    let own = &points[start..end];
+    let total = |level: &f64| -> f64 {
+        let each = own.iter().zip(&variances[start..end]);
+        each.map(|(it, variance)| cost(it.value - level, *variance))
+            .sum()
+    };
+    let levels = levels(own).into_iter().map(|level| (level, total(&level)));
+    let best = levels.min_by(|one, other| one.1.total_cmp(&other.1));
+    let (near, _) = best.expect("a segment has a value");
+    let (mut weights, mut deviations) = (0.0, 0.0);
+    for (point, variance) in own.iter().zip(&variances[start..end]) {
+        let deviation = point.value - near;
+        if cost(deviation, *variance) < ODD * ODD {
+            weights += variance.recip();
+            deviations += deviation / variance;
         }
     }
-}
-
-/// One by the variance of each value: its own error's, and what runs differ by besides.
-fn weights(points: &[Point]) -> Vec<f64> {
-    let mut own: Vec<f64> = points.iter().map(|it| it.error * it.error).collect();
-    let beyond = (between_runs(points) - median(&mut own)).max(0.0);
-    let scale = points.iter().map(|it| it.value.abs()).fold(0.0, f64::max);
-    // Equal values without errors have no variance; any change of them is one.
-    let least = (scale * 1e-9).max(f64::MIN_POSITIVE.sqrt());
-    let weight = |it: &Point| (it.error * it.error + beyond).max(least * least).recip();
-    points.iter().map(weight).collect()
-}
-
-/// The variance of a value by what neighbors differ by.
-fn between_runs(points: &[Point]) -> f64 {
-    let pairs = points.windows(2);
-    let mut apart: Vec<f64> = pairs
-        .map(|pair| (pair[1].value - pair[0].value).abs())
-        .collect();
-    // The median absolute deviation of a normal distribution is 0.6745 of its standard deviation; the
-    // difference of two values has twice the variance of one.
-    let deviation = median(&mut apart) / 0.674_489_75;
-    deviation * deviation / 2.0
-}
-
-/// 0 without values.
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => 0.0,
-        even if even % 2 == 0 => f64::midpoint(values[middle - 1], values[middle]),
-        _ => values[middle],
+    Segment {
+        start,
+        end,
+        level: near + deviations / weights,
+        error: weights.sqrt().recip(),
     }
 }
 

@@ -126,10 +126,16 @@ impl Validity {
         Validity { left_out }
     }
 
-    /// Whether a cycle of a variant counts.
+    /// True if a cycle of a variant counts.
     #[must_use]
     pub fn counts(&self, variant: usize, cycle: usize) -> bool {
-        self.left_out[variant][cycle].is_none()
+        self.cause(variant, cycle).is_none()
+    }
+
+    /// Returns why a cycle of a variant is left out; `None` if it counts.
+    #[must_use]
+    pub fn cause(&self, variant: usize, cycle: usize) -> Option<Cause> {
+        self.left_out[variant][cycle]
     }
 
     /// How many of these cycles of a variant were left out.

@@ -17,11 +17,19 @@ pub fn per_comparison_confidence(overall: f64, comparisons: usize) -> f64 {
     1.0 - (1.0 - overall) / comparisons
 }
 
-/// The fewest rounds with which so many comparisons can be made at this overall confidence: for
-/// 0.95, 6 for one comparison, 7 for two or three, 8 for four to six.
+/// The fewest rounds with which so many comparisons can be made at this overall confidence: 6 for 0.95,
+/// however many they are.
 #[must_use]
 pub fn rounds_needed(overall: f64, comparisons: usize) -> usize {
     paired::rounds_needed(per_comparison_confidence(overall, comparisons))
+}
+
+/// The fewest rounds with which so many comparisons have intervals by their signed ranks, which are narrower
+/// than those of Student's t and need no normal differences: for 0.95, 6 for one comparison, 7 for two or
+/// three, 8 for four to six.
+#[must_use]
+pub fn rounds_by_ranks(overall: f64, comparisons: usize) -> usize {
+    paired::rounds_by_ranks(per_comparison_confidence(overall, comparisons))
 }
 
 #[cfg(test)]
@@ -47,9 +55,17 @@ mod tests {
     }
 
     #[test]
-    fn more_comparisons_need_more_rounds() {
+    fn six_rounds_are_enough_for_many_comparisons() {
+        for comparisons in [1, 2, 8, 50] {
+            assert_eq!(rounds_needed(0.95, comparisons), 6, "{comparisons}");
+        }
+        assert_eq!(rounds_needed(0.9, 1), 5);
+    }
+
+    #[test]
+    fn signed_ranks_take_more_rounds_for_more_comparisons() {
         let needed: Vec<usize> = (1..=7)
-            .map(|comparisons| rounds_needed(0.95, comparisons))
+            .map(|comparisons| rounds_by_ranks(0.95, comparisons))
             .collect();
         assert_eq!(needed, [6, 7, 7, 8, 8, 8, 9]);
     }

@@ -7,16 +7,24 @@
 //! numbers of rounds.
 //!
 //! Signed-rank statistics are whole numbers, so only some confidences exist for a given number of
-//! rounds. The next one *at or above* the wanted confidence is used: intervals are never too
-//! narrow, and at few rounds a little too wide (asked 95 %: 96.9 % at 6 rounds, 96.1 % at 8,
-//! 95.1 % at 10). [`Interval::achieved`] tells which. With `n` rounds no two-sided claim can have
-//! more confidence than `1 - 2 / 2^n`, so fewer than 6 rounds never support 95 %.
+//! rounds: at 6 rounds 96.9 % and 93.8 %, and nothing between them. The ends of an interval are
+//! interpolated between the two. With `n` rounds the signed ranks support no more confidence than
+//! `1 - 2 / 2^n`, so fewer than 6 rounds never support 95 %.
+//!
+//! Several variants need more confidence for each of them, which 6 or 7 rounds do not have by their
+//! signed ranks. Then the interval is that of Student's t around the mean, which assumes that
+//! differences of rounds are normal. It is wider, and one spoiled round makes it much wider.
+//!
+//! Both intervals assume that rounds do not depend on one another, and that their differences lie
+//! symmetrically around the true one. Of others, the estimate is the pseudo-median: the median of the
+//! mean of two rounds.
 //!
 //! Absent on purpose: p-values, and claims without an interval.
 
 use crate::covariate::{adjusted, usual};
 use crate::sample;
 use crate::signed_rank::{self, Cut};
+use crate::student;
 
 /// A range that contains the true value with the stated confidence, in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,10 +33,8 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Confidence asked for, strictly between 0 and 1.
+    /// Confidence, strictly between 0 and 1.
     pub confidence: f64,
-    /// Confidence that this interval has: the next possible one at or above the one asked for.
-    pub achieved: f64,
 }
 
 impl Interval {
@@ -157,16 +163,46 @@ pub fn overhead_adjusted(
     slowness: &[f64],
     confidence: f64,
 ) -> Result<Overhead, PairError> {
-    // In proportion to the middle round: the logarithm of a latency in nanoseconds may be any number.
-    let middle = sample::median(slowness).unwrap_or(0.0);
-    let factors: Vec<f64> = slowness.iter().map(|log| libm::exp(log - middle)).collect();
     let Some(rounds) = usual_rounds(slowness, confidence) else {
         return overhead(baseline, variant, confidence);
     };
+    let factors = factors(slowness);
     let scales = [factors.as_slice(), slowness];
     let [of_differences, of_ratios] =
         scales.map(|covariate| |values: &[f64]| adjusted(values, covariate, &rounds));
     between(baseline, variant, confidence, of_differences, of_ratios)
+}
+
+/// The differences of rounds that [`overhead_adjusted`] takes, adjusted; `None` for a round that it does not
+/// take. All differences as they are without [`usual_rounds`].
+#[must_use]
+pub fn differences_adjusted(
+    baseline: &[f64],
+    variant: &[f64],
+    slowness: &[f64],
+    confidence: f64,
+) -> Vec<Option<f64>> {
+    let pairs = baseline.iter().zip(variant);
+    let differences: Vec<f64> = pairs.map(|(base, value)| value - base).collect();
+    let Some(rounds) = usual_rounds(slowness, confidence) else {
+        return differences.into_iter().map(Some).collect();
+    };
+    let left = adjusted(&differences, &factors(slowness), &rounds);
+    if left.len() != rounds.len() {
+        return differences.into_iter().map(Some).collect();
+    }
+    let mut all = vec![None; differences.len()];
+    for (round, value) in rounds.into_iter().zip(left) {
+        all[round] = Some(value);
+    }
+    all
+}
+
+/// The slowness of each round in proportion to the middle one, from logarithms. The logarithm of a latency in
+/// nanoseconds may be any number.
+fn factors(slowness: &[f64]) -> Vec<f64> {
+    let middle = sample::median(slowness).unwrap_or(0.0);
+    slowness.iter().map(|log| libm::exp(log - middle)).collect()
 }
 
 fn between(
@@ -256,15 +292,36 @@ pub(crate) fn exponentiate(logs: Estimate) -> Estimate {
     }
 }
 
-/// One series, one value per round: its Hodges-Lehmann estimate with the Wilcoxon interval. None
-/// when there is no value or one that is not finite.
+/// One series, one value per round: its Hodges-Lehmann estimate with the Wilcoxon interval, or with that of
+/// Student's t where the signed ranks of so few rounds do not support the confidence. None when there is no
+/// value or one that is not finite. The interval is `None` with fewer rounds than [`rounds_needed`].
 #[must_use]
 pub fn location(values: &[f64], confidence: f64) -> Option<Estimate> {
     let averages = walsh_averages(values)?;
+    let value = sample::median(&averages)?;
+    let by_ranks = signed_rank::cut(values.len(), confidence)
+        .and_then(|cut| cut_averages(&averages, cut, confidence));
     Some(Estimate {
-        value: sample::median(&averages)?,
-        interval: signed_rank::cut(values.len(), confidence)
-            .and_then(|cut| cut_averages(&averages, cut, confidence)),
+        value,
+        interval: by_ranks.or_else(|| interval_by_t(values, value, confidence)),
+    })
+}
+
+/// The interval of Student's t around the mean, `mean ± t s / sqrt(n)`, with the quantile `t` of `n - 1`
+/// degrees of freedom and the standard deviation `s` of `n` values. It contains the estimate. None with fewer
+/// than [`ROUNDS_BY_T`] rounds.
+fn interval_by_t(values: &[f64], estimate: f64, confidence: f64) -> Option<Interval> {
+    let is_possible = confidence > 0.0 && confidence < 1.0;
+    if values.len() < ROUNDS_BY_T || !is_possible {
+        return None;
+    }
+    let (mean, deviation) = (sample::mean(values)?, sample::stddev(values)?);
+    let t = student::quantile(confidence, values.len() - 1);
+    let half_width = t * deviation / (values.len() as f64).sqrt();
+    Some(Interval {
+        low: (mean - half_width).min(estimate),
+        high: (mean + half_width).max(estimate),
+        confidence,
     })
 }
 
@@ -278,22 +335,27 @@ pub fn hodges_lehmann(values: &[f64]) -> Option<f64> {
     sample::median(&walsh_averages(values)?)
 }
 
-/// The interval of all centers that Wilcoxon's signed-rank test does not reject. None when this
-/// many rounds cannot support the confidence (see [`rounds_needed`]), when a value is not finite,
-/// or when `confidence` does not lie strictly between 0 and 1.
+/// The interval of all centers that Wilcoxon's signed-rank test does not reject, with interpolated ends. None
+/// when the signed ranks of this many rounds do not support the confidence, when a value is not finite, or
+/// when `confidence` does not lie strictly between 0 and 1.
 #[must_use]
 pub fn wilcoxon_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let cut = signed_rank::cut(values.len(), confidence)?;
     cut_averages(&walsh_averages(values)?, cut, confidence)
 }
 
-/// The interval between the two averages at which sorted averages are cut.
+/// The interval between the two places at which sorted averages are cut.
 pub(crate) fn cut_averages(averages: &[f64], cut: Cut, confidence: f64) -> Option<Interval> {
+    let last = averages.len().checked_sub(1)?;
+    let end = |outer: usize, inner: usize| -> Option<f64> {
+        let (outer, inner) = (*averages.get(outer)?, *averages.get(inner)?);
+        Some(outer + cut.inward * (inner - outer))
+    };
+    let (outer, inner) = (cut.rank - 1, cut.rank.min(last));
     Some(Interval {
-        low: *averages.get(cut.rank - 1)?,
-        high: *averages.get(averages.len().checked_sub(cut.rank)?)?,
+        low: end(outer, inner)?,
+        high: end(last.checked_sub(outer)?, last - inner)?,
         confidence,
-        achieved: cut.achieved,
     })
 }
 
@@ -315,10 +377,23 @@ pub(crate) fn walsh_averages(values: &[f64]) -> Option<Vec<f64>> {
     Some(averages)
 }
 
-/// The fewest rounds whose interval can have this confidence: 6 for 0.95, 8 for 0.99. Confidences
+/// The fewest rounds that have an interval by Student's t. The signed ranks of as many support 95 %.
+const ROUNDS_BY_T: usize = 6;
+
+/// The fewest rounds whose interval can have this confidence: 5 for 0.9, 6 for 0.95 and more. Confidences
 /// of 1 and more need more rounds than can be counted, those of 0 and less need one.
 #[must_use]
 pub fn rounds_needed(confidence: f64) -> usize {
+    match rounds_by_ranks(confidence) {
+        usize::MAX => usize::MAX,
+        ranks => ranks.min(ROUNDS_BY_T),
+    }
+}
+
+/// The fewest rounds whose signed ranks support this confidence, so that its interval needs no normal
+/// differences: 6 for 0.95, 8 for 0.99. Confidences of 1 and more need more rounds than can be counted.
+#[must_use]
+pub fn rounds_by_ranks(confidence: f64) -> usize {
     if confidence.is_nan() || confidence >= 1.0 {
         return usize::MAX;
     }

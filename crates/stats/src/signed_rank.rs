@@ -10,44 +10,67 @@ use crate::normal;
 /// the confidence of the normal approximation is right to a tenth of a percentage point.
 const EXACT_ROUNDS_MAX: usize = 100;
 
-/// Where to cut the sorted Walsh averages.
+/// Where to cut sorted values at both ends.
+///
+/// Rank sums are whole numbers, so an interval from one value to another one has one of few confidences. An
+/// end between two values has a confidence between theirs. The ends are moved inward in proportion
+/// (Hettmansperger and Sheather, "Confidence intervals based on interpolated order statistics", Statistics
+/// and Probability Letters 4, 1986). Simulations hold the intervals to their promise
+/// (`tests/simulated_labs`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cut {
-    /// The interval reaches from the `rank`-th smallest Walsh average to the `rank`-th largest;
-    /// at least 1.
+    /// The interval reaches from the `rank`-th smallest value to the `rank`-th largest; at least 1. It has
+    /// at least the confidence asked for.
     pub(crate) rank: usize,
-    /// Confidence that this interval really has: at least the one asked for.
-    pub(crate) achieved: f64,
+    /// The way from these ends to the next values inward, as a share from 0 to 1.
+    pub(crate) inward: f64,
 }
 
-/// The narrowest cut for `rounds` rounds with at least this confidence; `None` when even the whole
-/// range of the values does not have it.
+impl Cut {
+    /// The cut at a rank from what lies beyond it. `outside` is the chance of a value beyond the interval of
+    /// this rank, and `outside_next` beyond that of the next one. `allowed` lies between them.
+    pub(crate) fn between(rank: usize, [outside, outside_next]: [f64; 2], allowed: f64) -> Cut {
+        let step = outside_next - outside;
+        // Equal chances have nothing between them.
+        let share = if step > 0.0 {
+            (allowed - outside) / step
+        } else {
+            0.0
+        };
+        Cut {
+            rank,
+            inward: share.clamp(0.0, 1.0),
+        }
+    }
+}
+
+/// The cut of a discrete statistic with these probabilities of 0, 1, 2 …, for a chance of `tail` at either
+/// end. `None` when the least value alone is more likely.
+pub(crate) fn cut_of(probabilities: &[f64], tail: f64) -> Option<Cut> {
+    let mut below = 0.0;
+    for (value, probability) in probabilities.iter().enumerate() {
+        let next = below + probability;
+        if next > tail {
+            return (value > 0).then(|| Cut::between(value, [below, next], tail));
+        }
+        below = next;
+    }
+    // The whole half of the distribution is below the tail.
+    (!probabilities.is_empty()).then(|| Cut::between(probabilities.len(), [0.0; 2], tail))
+}
+
+/// The cut for `rounds` rounds with this confidence; `None` when even the whole range of the values does not
+/// have it.
 pub(crate) fn cut(rounds: usize, confidence: f64) -> Option<Cut> {
     if rounds == 0 || !(confidence > 0.0 && confidence < 1.0) {
         return None;
     }
     let tail = (1.0 - confidence) / 2.0;
     if rounds <= EXACT_ROUNDS_MAX {
-        exact(rounds, tail)
+        cut_of(&lower_half(rounds), tail)
     } else {
         approximate(rounds, tail)
     }
-}
-
-fn exact(rounds: usize, tail: f64) -> Option<Cut> {
-    let mut below = 0.0;
-    let mut found = None;
-    for (sum, probability) in lower_half(rounds).into_iter().enumerate() {
-        below += probability;
-        if below > tail {
-            break;
-        }
-        found = Some(Cut {
-            rank: sum + 1,
-            achieved: 1.0 - 2.0 * below,
-        });
-    }
-    found
 }
 
 /// Probabilities of the rank sums 0, 1, 2 … up to the middle of the distribution.
@@ -71,6 +94,17 @@ fn lower_half(rounds: usize) -> Vec<f64> {
     probabilities
 }
 
+/// The chances that the smaller of both rank sums is 0, 1, 2 … or less, up to the middle of the distribution,
+/// where it is 1. The time that it takes grows with the cube of the rounds.
+pub(crate) fn chances(rounds: usize) -> Vec<f64> {
+    let mut below = 0.0;
+    let sums = lower_half(rounds).into_iter().map(|probability| {
+        below += 2.0 * probability;
+        f64::min(below, 1.0)
+    });
+    sums.collect()
+}
+
 #[expect(
     clippy::cast_possible_truncation,
     reason = "rank sums are whole, not negative here and far below 2^53"
@@ -81,10 +115,8 @@ fn approximate(rounds: usize, tail: f64) -> Option<Cut> {
     let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
     // Half a step: the statistic is whole, the normal distribution is not.
     let sum = (mean + normal::quantile(tail) * deviation - 0.5).floor();
-    (sum >= 0.0).then(|| Cut {
-        rank: sum as usize + 1,
-        achieved: 1.0 - 2.0 * normal::cumulative((sum + 0.5 - mean) / deviation),
-    })
+    let below = |sum: f64| normal::cumulative((sum + 0.5 - mean) / deviation);
+    (sum >= 0.0).then(|| Cut::between(sum as usize + 1, [sum, sum + 1.0].map(below), tail))
 }
 
 #[cfg(test)]

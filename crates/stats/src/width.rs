@@ -2,8 +2,8 @@
 //!
 //! The width of an interval shrinks with the square root of the number of rounds, and a little
 //! faster at the beginning, where few rounds also mean little knowledge of their spread. The half
-//! width of a Wilcoxon interval is taken as that of Student's, at the confidence which so many
-//! rounds really achieve; simulations hold this against the truth (`tests/simulated_labs`).
+//! width of a Wilcoxon interval is taken as that of Student's, which simulations hold against the truth
+//! (`tests/simulated_labs`).
 //!
 //! A run that stops on width stops a little too often where its rounds happen to lie close together,
 //! so that its interval is too narrow; [`watched_confidence`] is what makes up for it.
@@ -12,8 +12,8 @@
 //! interval excludes zero finds, sooner or later, a difference that does not exist; a run that stops
 //! when the interval is narrow does not.
 
-use crate::paired::Interval;
-use crate::{signed_rank, student};
+use crate::paired::{self, Interval};
+use crate::student;
 
 /// The share of runs that would show a difference of [`detectable`].
 pub const POWER: f64 = 0.8;
@@ -99,13 +99,23 @@ pub fn detectable_at(deviation: f64, rounds: usize, confidence: f64) -> Option<f
     Some(deviation / root * (in_errors + power))
 }
 
+/// The standard error of an estimate with this interval over so many rounds, in the unit of the interval:
+/// its half width divided by the quantile of Student's t. None where so few rounds cannot have an interval of
+/// this confidence.
+#[must_use]
+pub fn standard_error(found: &Interval, rounds: usize) -> Option<f64> {
+    let root = (rounds as f64).sqrt();
+    Some(found.half_width() / (in_deviations(rounds, found.confidence)? * root))
+}
+
 /// Half width of the interval of so many rounds, in standard deviations of a single round.
 fn in_deviations(rounds: usize, confidence: f64) -> Option<f64> {
-    let achieved = signed_rank::cut(rounds, confidence)?.achieved;
-    let t = student::quantile(
-        achieved,
-        rounds.checked_sub(1).filter(|freedom| *freedom > 0)?,
-    );
+    if rounds < paired::rounds_needed(confidence) {
+        return None;
+    }
+    // Also where one round would do, for a confidence that nobody wants: it has no spread.
+    let freedom = rounds.checked_sub(1).filter(|freedom| *freedom > 0)?;
+    let t = student::quantile(confidence, freedom);
     Some(t / (rounds as f64).sqrt())
 }
 
@@ -118,7 +128,6 @@ mod tests {
             low: 5.0 - half_width,
             high: 5.0 + half_width,
             confidence: 0.95,
-            achieved: 0.951,
         }
     }
 

@@ -25,21 +25,39 @@ fn the_estimate_is_the_median_of_walsh_averages() {
 }
 
 #[test]
-fn six_rounds_at_95_percent_give_their_whole_range() {
+fn six_rounds_at_95_percent_give_nearly_their_whole_range() {
     let values = [5.0, 1.0, 4.0, 2.0, 9.0, 3.0];
     let interval = wilcoxon_interval(&values, 0.95).unwrap();
-    assert_eq!((interval.low, interval.high), (1.0, 9.0));
+    // The whole range has 1 - 2/64, and from the second average to the last but one it is 1 - 4/64. The
+    // confidence of 0.95 is 0.6 of the way. The averages at the ends are 1, 1.5 and 7, 9.
+    assert_near(interval.low, 1.3);
+    assert_near(interval.high, 7.8);
     assert_near(interval.confidence, 0.95);
-    assert_near(interval.achieved, 0.968_75);
+}
+
+#[test]
+fn ranks_that_do_not_support_the_confidence_leave_it_to_student() {
+    let values = [5.0, 1.0, 4.0, 2.0, 9.0, 3.0];
+    assert_eq!(wilcoxon_interval(&values, 0.99), None);
+    // By R: t.test(c(5, 1, 4, 2, 9, 3), conf.level = 0.99).
+    let interval = location(&values, 0.99).unwrap().interval.unwrap();
+    assert!((interval.low - -0.655_9).abs() < 1e-3, "{interval:?}");
+    assert!((interval.high - 8.655_9).abs() < 1e-3, "{interval:?}");
+    assert_eq!(location(&values[..5], 0.99).unwrap().interval, None);
+    for confidence in [1.0, 0.0, f64::NAN] {
+        assert_eq!(location(&values, confidence).unwrap().interval, None);
+    }
 }
 
 #[test]
 fn ten_rounds_at_95_percent_cut_eight_averages_at_either_end() {
-    // Walsh averages of 1 to 10 are 1, 1.5, 2, 2, 2.5, 2.5, 3, 3, 3, ...: the ninth is 3.
+    // Walsh averages of 1 to 10 are 1, 1.5, 2, 2, 2.5, 2.5, 3, 3, 3, 3.5, ...: the ninth is 3. Of the 1,024
+    // sign patterns, 25 have a rank sum of 8 or less, and 33 have one of 9 or less.
     let interval = wilcoxon_interval(&TEN, 0.95).unwrap();
-    assert_eq!((interval.low, interval.high), (3.0, 8.0));
-    assert_near(interval.half_width(), 2.5);
-    assert!(interval.contains(3.0) && interval.contains(8.0) && !interval.contains(8.1));
+    let inward = 0.5 * (0.025 * 1024.0 - 25.0) / 8.0;
+    assert_near(interval.low, 3.0 + inward);
+    assert_near(interval.high, 8.0 - inward);
+    assert!(interval.contains(3.1) && interval.contains(7.9) && !interval.contains(8.0));
 }
 
 #[test]
@@ -57,18 +75,13 @@ fn fewer_than_six_rounds_never_claim_95_percent() {
 
 #[test]
 fn rounds_needed_follow_from_the_number_of_sign_patterns() {
-    for (confidence, rounds) in [
-        (0.5, 2),
-        (0.9, 5),
-        (0.95, 6),
-        (0.968_75, 6),
-        (0.98, 7),
-        (0.99, 8),
-    ] {
+    for (confidence, rounds) in [(0.5, 2), (0.9, 5), (0.95, 6), (0.968_75, 6)] {
         assert_eq!(rounds_needed(confidence), rounds, "{confidence}");
         assert!(signed_rank::cut(rounds, confidence).is_some());
         assert!(signed_rank::cut(rounds - 1, confidence).is_none());
     }
+    // By Student's t.
+    assert_eq!([0.98, 0.99, 0.999].map(rounds_needed), [6; 3]);
     assert_eq!(rounds_needed(1.0), usize::MAX);
     assert_eq!(rounds_needed(f64::NAN), usize::MAX);
 }
@@ -188,8 +201,14 @@ proptest! {
     fn the_interval_is_that_of_the_test_it_inverts(
         values in prop::collection::vec(-100.0_f64..100.0, 6..25)
     ) {
-        let interval = wilcoxon_interval(&values, 0.95).unwrap();
-        let critical = signed_rank::cut(values.len(), 0.95).unwrap().rank - 1;
+        let averages = walsh_averages(&values).unwrap();
+        let cut = signed_rank::cut(values.len(), 0.95).unwrap();
+        let at = |inward| cut_averages(&averages, Cut { inward, ..cut }, 0.95).unwrap();
+        let (interval, next) = (at(0.0), at(1.0));
+        let between = wilcoxon_interval(&values, 0.95).unwrap();
+        prop_assert!(interval.low <= between.low && between.low <= next.low);
+        prop_assert!(next.high <= between.high && between.high <= interval.high);
+        let critical = cut.rank - 1;
         let middle = f64::midpoint(interval.low, interval.high);
         let reach = interval.half_width() + 1e-9;
         // Centers just outside are rejected by Wilcoxon's test, those inside are not.

@@ -40,22 +40,21 @@ fn no_cut_for_what_is_no_confidence() {
 }
 
 #[test]
-fn achieved_confidence_is_the_next_possible_one() {
-    for (rounds, achieved) in [(6, 0.968_75), (8, 0.960_937_5), (10, 0.951_171_875)] {
-        let found = cut(rounds, 0.95).unwrap().achieved;
-        assert!((found - achieved).abs() < 1e-12, "{rounds} rounds: {found}");
-    }
+fn ends_lie_between_two_ranks_in_proportion_to_their_confidences() {
+    // Of 64 sign patterns one has a rank sum of 0, and two have one of 1 or less.
+    let found = cut(6, 0.95).unwrap();
+    assert!(
+        (found.inward - (0.025 * 64.0 - 1.0)).abs() < 1e-12,
+        "{found:?}"
+    );
+    // A confidence that a rank has is at its value, or at the last part of the way to it.
+    let exact = cut(6, 0.968_75).unwrap();
+    assert_eq!((exact.rank, exact.inward), (1, 0.0));
     for rounds in 6..300 {
         let found = cut(rounds, 0.95).unwrap();
         assert!(
-            found.achieved >= 0.95,
-            "{rounds} rounds: {}",
-            found.achieved
-        );
-        assert!(
-            found.achieved < 0.985,
-            "{rounds} rounds: {}",
-            found.achieved
+            (0.0..=1.0).contains(&found.inward),
+            "{rounds} rounds: {found:?}"
         );
     }
 }
@@ -79,10 +78,12 @@ fn the_approximation_joins_the_exact_distribution() {
     for confidence in [0.9, 0.95, 0.99, 0.999] {
         for rounds in [60, 80, EXACT_ROUNDS_MAX] {
             let found = approximate(rounds, (1.0 - confidence) / 2.0).unwrap();
-            let below: f64 = lower_half(rounds)[..found.rank].iter().sum();
-            let really = 1.0 - 2.0 * below;
+            let half = lower_half(rounds);
+            let below = |rank: usize| -> f64 { half[..rank].iter().sum() };
+            let [outer, inner] = [found.rank, found.rank + 1].map(below);
+            let really = 1.0 - 2.0 * (outer + found.inward * (inner - outer));
             assert!(
-                (found.achieved - really).abs() < 0.001,
+                (confidence - really).abs() < 0.001,
                 "{rounds} rounds at {confidence}: {found:?}, but really {really}"
             );
         }

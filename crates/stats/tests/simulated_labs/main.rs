@@ -4,6 +4,8 @@
 //! that come up a little faster or slower at every start. Seeds are fixed; what is asserted is
 //! how often, not which.
 
+mod gates;
+mod history;
 #[expect(
     clippy::cast_possible_truncation,
     reason = "made-up latencies and counts are far below the limits"
@@ -26,6 +28,7 @@ mod requests;
 mod side_by_side;
 mod stopping;
 mod table;
+mod together;
 
 use machine::{Machine, Order, Quantile};
 use stats::{Claim, Overhead};
@@ -179,5 +182,73 @@ fn simultaneous_intervals_contain_all_true_differences_as_often_as_promised() {
             alone < 0.92,
             "{rounds} rounds: {alone} without the correction"
         );
+    }
+}
+
+#[test]
+fn gates_that_are_looked_at_after_every_round_are_decided_rightly() {
+    // Exactly at the limit, where any decision is wrong on one of both sides.
+    for (spoiled, most) in [(None, 0.055), (Some(10), 0.055)] {
+        let mut wrong = 0;
+        let runs = 4_000;
+        for seed in 0..runs {
+            let (ruling, _) = gates::judged(seed, (0.0, 0.0), spoiled);
+            wrong += u64::from(ruling != gates::Ruling::Undecided);
+        }
+        let share = wrong as f64 / runs as f64;
+        assert!(share <= most, "{spoiled:?}: {share}");
+    }
+}
+
+#[test]
+fn innocent_changes_hardly_ever_fail_and_clear_ones_are_decided_early() {
+    // The limit is 1.5 standard deviations of a round away.
+    let innocent = gates::tally(4_000, (0.0, 1.5), None);
+    let alarms = innocent.broken + innocent.undecided;
+    assert!(alarms <= 0.01, "{alarms}");
+    assert!(innocent.rounds <= 8.5, "{}", innocent.rounds);
+    let guilty = gates::tally(2_000, (3.0, 1.5), None);
+    assert!(guilty.broken >= 0.99, "{}", guilty.broken);
+}
+
+#[test]
+fn a_history_of_one_level_hardly_ever_has_a_change_at_any_look() {
+    for (name, kind) in history::KINDS {
+        let most = match kind {
+            history::Kind::Correlated => 0.12,
+            _ => 0.07,
+        };
+        let claimed = history::ever_claimed(kind, 200);
+        assert!(claimed <= most, "{name}: {claimed}");
+    }
+}
+
+#[test]
+fn a_change_of_a_history_is_found_soon() {
+    let found = |deviations: f64, runs: usize| {
+        history::found_within(history::Kind::Normal, deviations, runs, 200)
+    };
+    for (deviations, runs, least) in [
+        (2.0, 5, 0.45),
+        (2.0, 8, 0.74),
+        (3.0, 5, 0.9),
+        (3.0, 8, 0.99),
+    ] {
+        let share = found(deviations, runs);
+        assert!(share >= least, "{deviations} within {runs}: {share}");
+    }
+}
+
+#[test]
+fn intervals_of_several_variants_hold_together_and_are_narrower_than_by_bonferroni() {
+    for (variants, rounds) in [(3, 6), (8, 6), (8, 8), (3, 12), (8, 12)] {
+        for spoiled in [None, Some(8)] {
+            let [own, _] = together::kept(400, (variants, rounds), spoiled);
+            let share = own.together;
+            assert!(
+                share >= 0.925,
+                "{variants} variants, {rounds} rounds, {spoiled:?}: {share}"
+            );
+        }
     }
 }

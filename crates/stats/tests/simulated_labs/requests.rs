@@ -96,7 +96,6 @@ fn middle(mut drawn: Vec<f64>) -> Interval {
         low: drawn[beyond],
         high: drawn[drawn.len() - 1 - beyond],
         confidence: CONFIDENCE,
-        achieved: CONFIDENCE,
     }
 }
 
