@@ -44,6 +44,8 @@ pub(crate) enum Chore {
     Engine(engine::Args),
     /// Write RESULTS.md of a folder of labs from the recordings committed with it.
     Results(results::Args),
+    /// Write the figures that sentences of documents quote from recordings.
+    Figures,
     /// Hold the engine against the null server: stall formula, punctuality, cost of a sample.
     Calibrate(calibrate::Args),
 }
@@ -64,6 +66,7 @@ impl Chore {
             Chore::Cluster(what) => cluster::run(&what),
             Chore::Engine(args) => engine::run(&args),
             Chore::Results(args) => results::run(&args),
+            Chore::Figures => results::figures::write(),
             Chore::Aa(args) => aa::run(&args),
             Chore::Attack(args) => attack::run(&args),
             Chore::Soak(args) => attack::soak::run(&args),

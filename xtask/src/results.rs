@@ -1,6 +1,9 @@
 //! `RESULTS.md` of a folder of labs, from the recordings that are committed with it. What a person
 //! writes around the tables stays.
 
+#[cfg(test)]
+mod committed;
+pub(crate) mod figures;
 mod section;
 
 use std::fmt::Write as _;

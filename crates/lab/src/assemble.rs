@@ -91,7 +91,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         placement: file.placement.map(placement).unwrap_or_default(),
         rounds: file.rounds.unwrap_or(default::ROUNDS),
         generators: file.generators.unwrap_or(1),
-        until: file.until.map(|Written(until)| until),
+        until: file.until.map(|Written(goal)| goal),
         max_time: time_span::<LongerThanZero>(file.max_time.as_ref(), default::MAX_TIME).0,
         seed: file.seed,
         target,

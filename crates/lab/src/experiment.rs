@@ -9,7 +9,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::{Capacity, Data, Expectation, Gate, Load, Order, Settle, Step, Trust, Until, Version};
+use model::{
+    Capacity, Data, Expectation, Gate, Goal, Load, Order, Settle, Step, Trust, Until, Version,
+};
 use yaml_with_places::Source;
 
 use crate::level::Level;
@@ -85,8 +87,8 @@ pub struct Lab {
     pub rounds: u32,
     /// How many pods of a cluster send the load, where it is measured in one. At least 1.
     pub generators: u32,
-    /// The width of an interval to go on for; then `rounds` are the pilot.
-    pub until: Option<Until>,
+    /// What to go on for. With a width, `rounds` are the pilot. With gates, they say nothing.
+    pub until: Option<Goal>,
     /// The longest time to measure while `until` is not reached, from the first round on. Above 0.
     pub max_time: Duration,
     /// The seed of the order of variants, when the lab fixes it.
@@ -168,6 +170,15 @@ impl Lab {
     #[must_use]
     pub fn is_loaded_at_once(&self) -> bool {
         self.order().0 == Order::SideBySide && self.load.is_open() && self.capacity.is_none()
+    }
+
+    /// The width of an interval that rounds go on for; none where they do not.
+    #[must_use]
+    pub fn until_width(&self) -> Option<&Until> {
+        match &self.until {
+            Some(Goal::Width(until)) => Some(until),
+            Some(Goal::Gates) | None => None,
+        }
     }
 
     /// The names of all variants, baseline first.

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use model::{Gate, StatusPart, Until};
+use model::{Gate, Goal, StatusPart};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
@@ -362,8 +362,8 @@ impl Format for Title {
     }
 }
 
-/// A wish for a narrow interval.
-impl Format for Until {
+/// What rounds go on for.
+impl Format for Goal {
     const NAME: &'static str = "until";
     const EXAMPLE: Option<&'static str> = Some("p99 ±2%");
 

@@ -157,7 +157,7 @@ fn in_words(format: &str) -> String {
         "cores-or-none" => "a number of cores: `0.25`, or `none`",
         "rate" | "rate-or-zero" => "a rate: `100/s`, `90/m`",
         "rate-or-auto" => "a rate: `100/s`, `90/m`, or `auto`",
-        "until" => "a figure and a width: `p99 ±2%`, `p99 ±0.1ms`",
+        "until" => "a figure and a width: `p99 ±2%`, `p99 ±0.1ms`; or `gates`",
         "gate" => "a limit: `rhai p99 overhead < 0.2ms`",
         "path-and-query" => "a path: `/graphql`",
         "path-with-places" => "a path: `/items?size={{size}}`",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Gate, Rate, Until};
+use model::{Gate, Goal, Rate};
 
 use crate::formats::{
     Format, HeaderName, HeaderValue, Method, Misspelling, Name, Pattern, Pointer, RequestPath,
@@ -39,7 +39,7 @@ const READERS: &[(&str, Check)] = &[
     reader::<VariableName>(),
     reader::<Template>(),
     reader::<Command>(),
-    reader::<Until>(),
+    reader::<Goal>(),
     reader::<Gate>(),
 ];
 

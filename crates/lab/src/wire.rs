@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use model::{Gate, Rate, Until};
+use model::{Gate, Goal, Rate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use yaml_with_places::{At, OneOrMany};
@@ -119,8 +119,9 @@ pub(crate) struct LabFile {
     pub(crate) generators: Option<u32>,
     /// Go on after these rounds until the interval of the difference is so narrow: `p99 ±2%` of the
     /// baseline's own value, or an amount, `p99 ±0.1ms`. `rounds` are the pilot then, at least 8,
-    /// which predicts how many it takes.
-    pub(crate) until: Option<Written<Until>>,
+    /// which predicts how many it takes. `gates` goes on for 6 to 24 rounds, until every gate holds or
+    /// one is broken, and `rounds` say nothing.
+    pub(crate) until: Option<Written<Goal>>,
     /// Measure no longer than this, counted from the first round on, whether or not `until` is
     /// reached.
     #[schemars(extend("default" = default::MAX_TIME))]

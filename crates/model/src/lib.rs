@@ -51,4 +51,4 @@ pub use rate::{Rate, RateError};
 pub use scenario::{Capture, CaptureFrom, Step};
 pub use shard::{Shard, ShardError};
 pub use throttled::Throttled;
-pub use until::{HalfWidth, Until, UntilError, until_grammar};
+pub use until::{Goal, HalfWidth, Until, UntilError, until_grammar};

@@ -24,6 +24,10 @@ pub enum Metric {
     /// fastest three quarters of each of them.
     #[serde(rename = "latency_us_typical")]
     Typical,
+    /// Mean latency of the slowest quarter of the requests of a round: those that [`Metric::Typical`] does
+    /// not have. The mean of all is three quarters of the one and a quarter of the other.
+    #[serde(rename = "latency_us_slow_quarter")]
+    SlowQuarter,
     /// Standard deviation of latency over the requests of a round.
     #[serde(rename = "latency_us_stdev")]
     Stdev,
@@ -115,11 +119,12 @@ struct Entry {
 
 impl Metric {
     /// Every metric, in the order of tables.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Requests,
         Self::Min,
         Self::Mean,
         Self::Typical,
+        Self::SlowQuarter,
         Self::Stdev,
         Self::P50,
         Self::P75,
@@ -153,6 +158,7 @@ impl Metric {
             Self::Min => latency("latency_us_min", &["min"]),
             Self::Mean => latency("latency_us_mean", &["mean"]),
             Self::Typical => latency("latency_us_typical", &["typical", "trimmed"]),
+            Self::SlowQuarter => latency("latency_us_slow_quarter", &["slow-quarter"]),
             Self::Stdev => latency("latency_us_stdev", &["stdev"]),
             Self::P50 => latency("latency_us_p50", &["p50", "median"]),
             Self::P75 => latency("latency_us_p75", &["p75"]),
@@ -256,6 +262,7 @@ impl Metric {
             | Self::Min
             | Self::Mean
             | Self::Typical
+            | Self::SlowQuarter
             | Self::P50
             | Self::P75
             | Self::P90

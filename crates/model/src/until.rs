@@ -24,6 +24,15 @@ pub struct Until {
     pub half_width: HalfWidth,
 }
 
+/// What a run goes on for that has no fixed number of rounds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Goal {
+    /// Until intervals are as narrow as this.
+    Width(Until),
+    /// Until every gate holds, or one of them is broken. It is written `gates`.
+    Gates,
+}
+
 /// Half of the width of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -37,7 +46,7 @@ pub enum HalfWidth {
 /// Why a text is no stopping rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{what}; write a figure and half of the width its interval shall have, for example `p99 ±2%` or `p99 ±0.1ms`"
+    "{what}; write a figure and half of the width its interval shall have, for example `p99 ±2%` or `p99 ±0.1ms`, or `gates`"
 )]
 pub struct UntilError {
     what: String,
@@ -49,12 +58,15 @@ pub fn until_grammar() -> String {
     format!(
         "\
 FIGURE ±WIDTH
+gates
 
 FIGURE  {}
 WIDTH   half of the width of the interval of the difference: 2% of the baseline's
         own value, or an amount with its unit (0.1ms, 50us, 100/s, 1MB/s, 4MiB)
 
-+- and +/- mean the same as ±. With several variants, all must be reached.",
++- and +/- mean the same as ±. With several variants, all must be reached.
+
+`gates` goes on until every gate holds or one is broken, for 6 to 24 rounds.",
         Metric::list(8, 80)
     )
 }
@@ -79,6 +91,17 @@ impl FromStr for Until {
             metric,
             half_width: half_width(width.trim(), metric)?,
         })
+    }
+}
+
+impl FromStr for Goal {
+    type Err = UntilError;
+
+    fn from_str(text: &str) -> Result<Goal, UntilError> {
+        match text.trim() {
+            "gates" => Ok(Goal::Gates),
+            width => width.parse().map(Goal::Width),
+        }
     }
 }
 
@@ -124,6 +147,15 @@ mod tests {
     fn read(text: &str) -> (Metric, HalfWidth) {
         let until: Until = text.parse().unwrap();
         (until.metric, until.half_width)
+    }
+
+    #[test]
+    fn a_goal_is_a_width_or_the_gates() {
+        assert_eq!(" gates ".parse(), Ok(Goal::Gates));
+        let width: Until = "p99 ±2%".parse().unwrap();
+        assert_eq!("p99 ±2%".parse(), Ok(Goal::Width(width)));
+        let error = "gate".parse::<Goal>().unwrap_err().to_string();
+        assert!(error.contains("or `gates`"), "{error}");
     }
 
     #[test]

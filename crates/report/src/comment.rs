@@ -191,6 +191,7 @@ fn folded(recording: &Recording, summary: &Summary) -> String {
             bodies::sentence(summary).unwrap_or_default(),
             bodies::status_sentences(summary).join("; "),
             bodies::notes(summary).join("; "),
+            explain::left_out(summary).join("; "),
             format!("checks: {checks}"),
             format!("machine: {}", describe::facts(recording).join("; ")),
         ])

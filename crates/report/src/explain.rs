@@ -9,8 +9,8 @@ use crate::metric::Metric;
 use crate::recording::Kind;
 use crate::sent;
 use crate::summary::{
-    Check, CheckName, CheckState, ClaimName, PAUSED_SHARE_MAX, STARVED_SHARE_MAX, Summary,
-    VariantSummary,
+    Check, CheckName, CheckState, ClaimName, PAUSED_SHARE_MAX, STARVED_SHARE_MAX, SplitSummary,
+    Summary, VariantSummary,
 };
 
 /// `8 rounds, every variant once a round in shuffled order, seed 7`.
@@ -40,7 +40,10 @@ fn rounds_with(summary: &Summary, groups: &str) -> String {
         )
     };
     let until = summary.until.as_ref();
-    let until = until.map_or(String::new(), |until| format!("; {}", until.sentence));
+    let wish = until
+        .map(|until| &until.sentence)
+        .or(summary.decided.as_ref());
+    let until = wish.map_or(String::new(), |sentence| format!("; {sentence}"));
     let all = if summary.groups.is_empty() {
         "all variants side by side in each"
     } else {
@@ -131,7 +134,7 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
         sentences.push(if summary.comparisons > 1 {
             format!(
                 "{decides}; {confidence} for each of {} comparisons makes all verdicts hold together \
-                 at {} (Bonferroni).",
+                 at {}.",
                 summary.comparisons,
                 percent(summary.confidence)
             )
@@ -142,10 +145,19 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
     sentences.extend(company::sentences(summary));
     sentences.extend(summary.adjusted.clone());
     sentences.extend(summary.starts_omitted.clone());
+    sentences.extend(left_out(summary));
     sentences.extend(sent::sentences(summary));
     sentences.extend(sparse(summary));
+    sentences.extend(summary.split.as_ref().map(SplitSummary::sentence));
     sentences.push(latency(summary).to_owned());
     sentences
+}
+
+/// The mean of all requests of each variant, where more than a hundredth of them is in no latency.
+pub(crate) fn left_out(summary: &Summary) -> Vec<String> {
+    let rows = summary.variants.iter();
+    rows.filter_map(|row| row.left_out.as_ref()?.sentence(&row.name))
+        .collect()
 }
 
 /// What each verdict means, a sentence a variant.

@@ -4,14 +4,18 @@
 //! compare, where absolute figures would not. Runs of different machines, loads, methods or orders are
 //! series of their own. Where the level of a series changes is found by [`stats::change_points`].
 
+mod decidable;
 mod forecast;
 mod series;
 mod text;
 
+pub use decidable::undecidable;
 pub use forecast::{Forecast, Plan};
 pub(crate) use series::name_of;
 pub use series::{Change, Series};
 pub use text::text;
+
+use std::collections::BTreeMap;
 
 use model::{Load, Order};
 use schemars::JsonSchema;
@@ -44,6 +48,10 @@ pub struct Entry {
     /// Processor time per request, variant minus baseline, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_us: Option<Figure>,
+    /// How well the run knew other figures: half of the widths of their intervals. Absent in lines of older
+    /// versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub widths: BTreeMap<Metric, Width>,
     /// The variant's own figure, in the unit of the metric. It compares within one run only.
     pub value: f64,
     /// When the run began, RFC 3339 in UTC.
@@ -81,10 +89,26 @@ pub enum Format {
 pub struct Figure {
     /// The estimate.
     pub value: f64,
-    /// Lower end of the 95 % interval, or of one for several variants together.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
+    /// Confidence of the interval: 0.95, or more where several variants are compared. Absent in lines of
+    /// older versions, whose intervals had 0.95 or more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+}
+
+/// How well a run knew a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Width {
+    /// Half of the width of the interval of the difference, in the unit of the metric.
+    pub difference: f64,
+    /// Half of the width of the interval of the ratio; absent where a figure is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// Confidence of both intervals.
+    pub confidence: f64,
 }
 
 /// Where a recording comes from.
@@ -145,6 +169,7 @@ impl Entry {
             cpu_us: row
                 .metric(Metric::Cpu)
                 .and_then(|cpu| overhead(Metric::Cpu, cpu)),
+            widths: widths(row),
             value: (figure.value * 1e3).round() / 1e3,
             started_at: recording.started_at.clone(),
             commit: of_recording.or_else(|| origin.commit.clone()),
@@ -191,16 +216,39 @@ pub fn read(text: &str) -> Result<Vec<Entry>, ReadError> {
         .collect()
 }
 
+/// Picoseconds, and ten-thousandths of a percent: digits beyond are noise and make lines long.
+fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+/// The widths of the figures that gates are about, of those that have an interval.
+fn widths(row: &VariantSummary) -> BTreeMap<Metric, Width> {
+    let of = |(metric, figure): (&Metric, &MetricSummary)| {
+        let overhead = figure.overhead.as_ref()?;
+        let half = |low: Option<f64>, high: Option<f64>| Some((high? - low?) / 2.0);
+        let difference = half(overhead.difference_low, overhead.difference_high)?;
+        let width = Width {
+            difference: rounded(difference),
+            ratio: half(overhead.ratio_low, overhead.ratio_high).map(rounded),
+            confidence: rounded(overhead.confidence?),
+        };
+        difference.is_finite().then_some((*metric, width))
+    };
+    let gated = |(metric, _): &(&Metric, &MetricSummary)| {
+        metric.is_of_speed() || **metric == Metric::Memory
+    };
+    row.metrics.iter().filter(gated).filter_map(of).collect()
+}
+
 fn overhead(metric: Metric, figure: &MetricSummary) -> Option<Figure> {
     let overhead = figure.overhead.as_ref()?;
-    // Picoseconds, and ten-thousandths of a percent: digits beyond are noise and make lines long.
-    let rounded = |value: f64| (value * 1e6).round() / 1e6;
     let of = |value: f64, low: f64, high: f64| {
         let is_finite = [value, low, high].iter().all(|it| it.is_finite());
         is_finite.then(|| Figure {
             value: rounded(value),
             low: rounded(low),
             high: rounded(high),
+            confidence: overhead.confidence.map(rounded),
         })
     };
     if metric == Metric::Requests {
@@ -255,8 +303,10 @@ pub(crate) mod tests {
                 value,
                 low: value - 4.0,
                 high: value + 4.0,
+                confidence: Some(0.95),
             },
             cpu_us: None,
+            widths: BTreeMap::new(),
             value: 200.0 + value,
             started_at: format!("2026-11-{:02}T10:00:00Z", number + 1),
             commit: Some(format!("{number:02}3456789012")),
@@ -292,7 +342,9 @@ pub(crate) mod tests {
             (entry.variant.as_str(), entry.metric),
             ("rhai", Metric::Typical)
         );
-        let Figure { value, low, high } = entry.overhead;
+        let Figure {
+            value, low, high, ..
+        } = entry.overhead;
         assert!(
             low < value && value < high && low > 40.0 && high < 90.0,
             "{entry:?}"

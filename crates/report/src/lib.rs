@@ -38,6 +38,7 @@ mod markdown;
 mod merge;
 mod metric;
 mod pace;
+pub mod quoted;
 pub mod recording;
 #[cfg(test)]
 #[expect(

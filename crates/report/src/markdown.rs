@@ -100,6 +100,9 @@ fn house_table(summary: &Summary) -> String {
     if summary.headline == Metric::Typical {
         columns.insert(0, Metric::Typical);
     }
+    if summary.few_pay() {
+        columns.insert(1, Metric::SlowQuarter);
+    }
     let mut header = vec!["Variant".to_owned()];
     let title = |metric: &Metric| format!("{} (ms)", capital(metric.label()));
     header.extend(columns.iter().map(title));

@@ -15,8 +15,8 @@ use stats::Histogram;
 
 use crate::Hdr;
 use crate::recording::{
-    Kind, LeftOut, NetworkRecord, ReadError, Recording, RequestRecord, RoundRecord, StepRecord,
-    Windows, latency_by_status,
+    Kind, LeftOut, LeftOutAnswers, NetworkRecord, ReadError, Recording, RequestRecord, RoundRecord,
+    StepRecord, Windows, latency_by_status,
 };
 
 /// Pauses of all generators that a merged recording lists; the rest is counted.
@@ -201,6 +201,7 @@ pub fn merge_parts(mut parts: Vec<RoundRecord>) -> RoundRecord {
     if whole.slices.is_none() {
         whole.left_out = left_out(&parts);
         whole.all_latency_ns_hdr = all_latency(&parts);
+        whole.left_out_answers = left_out_answers(&parts);
     }
     for part in &parts[1..] {
         if let (Some(all), Some(own)) = (&mut whole.slices, &part.slices) {
@@ -232,6 +233,15 @@ fn left_out(parts: &[RoundRecord]) -> Option<LeftOut> {
         };
     }
     Some(all)
+}
+
+/// The answers of cycles that were left out; none where no part left any out.
+fn left_out_answers(parts: &[RoundRecord]) -> Option<LeftOutAnswers> {
+    let each = parts.iter().filter_map(|part| part.left_out_answers);
+    each.reduce(|mut all, own| {
+        all.add(&own);
+        all
+    })
 }
 
 /// The latency of all complete answers; none where no part left any out.

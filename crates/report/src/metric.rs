@@ -24,6 +24,7 @@ pub(crate) fn figure(metric: Metric, round: &RoundRecord, latency: &Histogram) -
         Metric::Min => latency.min_ns().map(float).map(us),
         Metric::Mean => round.mean_ns(latency).map(us),
         Metric::Typical => round.typical_ns(latency).map(us),
+        Metric::SlowQuarter => round.slow_quarter_ns(latency).map(us),
         Metric::Stdev => latency.stddev_ns().map(us),
         Metric::P50 => quantile(0.5),
         Metric::P75 => quantile(0.75),
@@ -84,6 +85,26 @@ mod tests {
         let expected = (5.0 + 10.0 + 0.5 * 1_200.0) / 10.5;
         assert!((found / expected - 1.0).abs() < 5e-4, "{found}");
         assert_eq!(figure(Metric::Typical, &round, &Histogram::new()), None);
+    }
+
+    #[test]
+    fn the_slow_quarter_is_the_mean_of_the_slowest_requests() {
+        let mut round = round_of(Sample::closed());
+        round.latency_means = Some(LatencyMeans {
+            mean_ns: 3_000_000.0,
+            typical_ns: 1_000_000.0,
+        });
+        // A quarter of 9 ms, and three quarters of 1 ms: 3 ms on average.
+        let latency = round.latency_ns_hdr.histogram();
+        let found = figure(Metric::SlowQuarter, &round, &latency).unwrap();
+        assert!((found - 9_000.0).abs() < 1e-9, "{found}");
+        round.latency_means = None;
+        let mut latency = Histogram::new();
+        latency.record_n_ns(1_000_000, 75);
+        latency.record_n_ns(9_000_000, 25);
+        let found = figure(Metric::SlowQuarter, &round, &latency).unwrap();
+        assert!((found / 9_000.0 - 1.0).abs() < 1e-3, "{found}");
+        assert_eq!(figure(Metric::SlowQuarter, &round, &Histogram::new()), None);
     }
 
     #[test]

@@ -29,6 +29,65 @@ fn told_by<F: Borrow<BTreeMap<RoundPart, f64>>>(
     (!told.is_empty()).then(|| (covariate::mean_logarithms(&told), told.len()))
 }
 
+/// The rounds, or groups of rounds, that a variant and its baseline both have a figure for.
+struct Pairs {
+    parts: Vec<RoundPart>,
+    base: Vec<f64>,
+    own: Vec<f64>,
+    /// How slow the machine was in each, and how many others tell it. None without others, and for a metric
+    /// that no slow machine changes.
+    told: Option<(Vec<f64>, usize)>,
+}
+
+impl Pairs {
+    fn of<F: Borrow<BTreeMap<RoundPart, f64>>>(
+        metric: Metric,
+        of_baseline: &BTreeMap<RoundPart, f64>,
+        own: &BTreeMap<RoundPart, f64>,
+        others: impl Iterator<Item = F>,
+    ) -> Self {
+        let both = own
+            .iter()
+            .filter_map(|(part, value)| Some((*part, *of_baseline.get(part)?, *value)));
+        let mut pairs = Self {
+            parts: Vec::new(),
+            base: Vec::new(),
+            own: Vec::new(),
+            told: None,
+        };
+        for (part, of_baseline, value) in both {
+            pairs.parts.push(part);
+            pairs.base.push(of_baseline);
+            pairs.own.push(value);
+        }
+        let told = metric.is_of_speed().then(|| told_by(others, &pairs.parts));
+        pairs.told = told.flatten();
+        pairs
+    }
+}
+
+/// The differences in a metric that [`overhead`] is made of, by round, adjusted as there. `confidence` is the
+/// least that they may be used for.
+pub(crate) fn differences<F: Borrow<BTreeMap<RoundPart, f64>>>(
+    metric: Metric,
+    of_baseline: &BTreeMap<RoundPart, f64>,
+    own: &BTreeMap<RoundPart, f64>,
+    others: impl Iterator<Item = F>,
+    confidence: f64,
+) -> BTreeMap<RoundPart, f64> {
+    let pairs = Pairs::of(metric, of_baseline, own, others);
+    let differences = match &pairs.told {
+        Some((pace, _)) => paired::differences_adjusted(&pairs.base, &pairs.own, pace, confidence),
+        None => {
+            let both = pairs.base.iter().zip(&pairs.own);
+            both.map(|(base, own)| Some(own - base)).collect()
+        }
+    };
+    let each = pairs.parts.into_iter().zip(differences);
+    each.filter_map(|(part, difference)| Some((part, difference?)))
+        .collect()
+}
+
 /// The overhead in a metric over the rounds, or groups of rounds, that both have a figure for, adjusted
 /// by others where there are any and the metric is one of speed. None where nothing can be paired.
 pub(crate) fn overhead<F: Borrow<BTreeMap<RoundPart, f64>>>(
@@ -38,17 +97,13 @@ pub(crate) fn overhead<F: Borrow<BTreeMap<RoundPart, f64>>>(
     others: impl Iterator<Item = F>,
     confidence: f64,
 ) -> Option<Paired> {
-    let both = own
-        .iter()
-        .filter_map(|(part, value)| Some((*part, *of_baseline.get(part)?, *value)));
-    let (mut parts, mut base, mut variant) = (Vec::new(), Vec::new(), Vec::new());
-    for (part, of_baseline, value) in both {
-        parts.push(part);
-        base.push(of_baseline);
-        variant.push(value);
-    }
-    let told = metric.is_of_speed().then(|| told_by(others, &parts));
-    let told = told.flatten().and_then(|(pace, count)| {
+    let Pairs {
+        base,
+        own: variant,
+        told,
+        ..
+    } = Pairs::of(metric, of_baseline, own, others);
+    let told = told.and_then(|(pace, count)| {
         let usual = paired::usual_rounds(&pace, confidence)?;
         Some((
             pace,

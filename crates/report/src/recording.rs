@@ -23,10 +23,11 @@ pub use profile::{HotFunction, Profile};
 pub use revisions::{Revision, Revisions};
 pub(crate) use round::latency_by_status;
 pub use round::{
-    InstanceUsage, LatencyMeans, LeftOut, MachineUse, RequestRecord, RoundPart, RoundRecord,
-    SearchRecord, SearchStep, SlicesRecord, StepRecord, SystemUsage, Windows,
+    Answers, InstanceUsage, LatencyMeans, LeftOut, LeftOutAnswers, MachineUse, RequestRecord,
+    RoundPart, RoundRecord, SearchRecord, SearchStep, SlicesRecord, StepRecord, SystemUsage,
+    Windows,
 };
-pub use until::{PilotText, UntilEnd, UntilText};
+pub use until::{DecidedText, PilotText, UntilEnd, UntilText};
 pub use variant::{
     EncodingRecord, Header, KEEP_ALIVE, LimitsText, Proof, ProofAnswer, ProofSeen, SystemRecord,
     VariantRecord, VariantStatus,
@@ -76,6 +77,9 @@ pub struct Recording {
     /// The stopping rule that the lab went on for; absent when the number of rounds was fixed.
     #[serde(default)]
     pub until: Option<UntilText>,
+    /// The gates that the run went on for; absent where it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<DecidedText>,
     /// The machine, before and after.
     pub environment: Environment,
     /// The cluster that it was measured in; absent on one machine.

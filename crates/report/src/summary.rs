@@ -17,12 +17,14 @@ mod estimate;
 pub(crate) mod few;
 mod figures;
 pub(crate) mod in_words;
+mod left_out;
 mod noise;
 mod pooled;
 mod rate_windows;
 mod row;
 mod search;
 mod sent;
+mod split;
 mod system;
 pub(crate) mod tail;
 mod verdict;
@@ -35,6 +37,7 @@ pub use doubtful::Estimate;
 pub(crate) use estimate::mean_by_round;
 pub use estimate::{ClaimName, MetricSummary, OverheadSummary};
 pub use few::FewPay;
+pub use left_out::LeftOutSummary;
 pub use pooled::PooledDifference;
 pub use rate_windows::RateWindows;
 pub(crate) use rate_windows::rates;
@@ -42,6 +45,7 @@ pub(crate) use row::complete_rounds;
 pub use search::SearchSummary;
 pub use sent::SentSummary;
 pub(crate) use sent::requests as requests_of;
+pub use split::SplitSummary;
 pub use system::{InstanceSummary, SystemSummary};
 pub use verdict::{Invalidity, Verdict};
 
@@ -50,13 +54,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Order, Outcomes};
 use serde::Serialize;
 
-use crate::confidence::{self, CONFIDENCE};
+use crate::confidence::{self, CONFIDENCE, Looks};
 use crate::describe;
 use crate::float::float;
 use crate::gate::judgement::Judgement;
 use crate::metric::Metric;
 use crate::recording::{Kind, NoiseFloor, Recording, Revisions, RoundRecord};
-use crate::until::UntilSummary;
+use crate::until::{self, UntilSummary};
 use figures::Figures;
 use row::{Frame, Row, remarked};
 
@@ -135,14 +139,23 @@ pub struct Summary {
     pub confidence: f64,
     /// Variants compared with the baseline.
     pub comparisons: usize,
-    /// Confidence of each overhead's interval, so that all headline intervals hold together with
-    /// `confidence` (Bonferroni), also where rounds went on until they were narrow. Other metrics use the same and are not corrected for their number.
+    /// Confidence of each interval of an overhead in the headline metric, so that all of them hold together
+    /// with `confidence`, also where rounds went on until they were narrow. It lies between `confidence` and
+    /// that of Bonferroni's correction ([`stats::simultaneous::confidence_each`]). Each other metric has a
+    /// confidence of its own, made the same way, and is not corrected for the number of metrics.
     pub confidence_each: f64,
     /// The variants, baseline first.
     pub variants: Vec<VariantSummary>,
     /// What became of the wish for a narrow interval; absent when the number of rounds was fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<UntilSummary>,
+    /// What became of the wish for decided gates, as a sentence; absent where there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided: Option<String>,
+    /// A length of rounds that would have given much narrower intervals in the same time; absent where there is
+    /// none, and where the recording does not tell it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<SplitSummary>,
     /// What became of the gates that were asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Judgement>,
@@ -190,6 +203,9 @@ pub struct VariantSummary {
     /// What few requests pay, where the typical latency and the mean disagree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub few_pay: Option<FewPay>,
+    /// Its requests that are in no latency; absent where none is known to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOutSummary>,
     /// What each of its systems cost; empty when it has no number.
     pub systems: Vec<SystemSummary>,
     /// Latency over the requests of all rounds; absent when it has no number.
@@ -224,27 +240,18 @@ impl Summary {
         };
         let baseline_of =
             |row: &Row<'_>| measured_baseline_of(row).filter(|baseline| baseline.invalid.is_none());
-        let compared = rows
+        let compared: Vec<(&Row<'_>, &Row<'_>)> = rows
             .iter()
             .filter(|row| row.invalid.is_none() && !row.is_baseline())
-            .filter(|row| baseline_of(row).is_some());
-        let compared_names: Vec<&str> = compared.map(|row| row.variant.name.as_str()).collect();
-        let measured = rows.iter().filter(|row| row.is_measured());
-        let estimated = measured.filter(|row| !row.is_baseline()).count();
+            .filter_map(|row| Some((row, baseline_of(row)?)))
+            .collect();
+        let names = compared.iter().map(|(row, _)| row.variant.name.as_str());
+        let compared_names: Vec<&str> = names.collect();
         let comparisons = compared_names.len();
         let is_open_loop = recording.load.model.is_open();
         let order = recording.order_measured();
         let rounds = rounds(&rows);
-        let frame = Frame {
-            kind: recording.kind,
-            headline,
-            confidence_each: confidence::each(recording.until.is_some(), comparisons),
-            confidence_of_estimates: confidence::each(recording.until.is_some(), estimated),
-            round_s: round_seconds(recording),
-            sent_otherwise: sent::differs(recording).then_some(recording),
-            told_by: told_by(recording, &rows),
-            noise_floor: noise_floor(recording),
-        };
+        let frame = frame(recording, &rows, &compared);
         let variants: Vec<VariantSummary> = rows
             .iter()
             .map(|row| row.summarize(measured_baseline_of(row), &frame))
@@ -276,14 +283,21 @@ impl Summary {
             headline: frame.headline,
             confidence: CONFIDENCE,
             comparisons,
-            confidence_each: frame.confidence_each,
+            confidence_each: frame.confidence_each(frame.headline),
             adjusted: adjusted(&variants, frame.headline),
             variants,
             until: UntilSummary::of(recording, &compared_names),
+            decided: recording.decided.as_ref().map(until::decided),
+            split: SplitSummary::of(recording, &compared, frame.round_s),
             // A recording holds no gates; `judged` fills them in.
             gates: Vec::new(),
             allows_failures: false,
         }
+    }
+
+    /// True if few requests pay what the typical latency of a variant does not show.
+    pub(crate) fn few_pay(&self) -> bool {
+        self.variants.iter().any(|row| row.few_pay.is_some())
     }
 
     /// Whom the others are compared with, in words.
@@ -344,6 +358,28 @@ impl VariantSummary {
     }
 }
 
+/// What all rows share; `compared` are the variants with a verdict, each with its baseline.
+fn frame<'a>(
+    recording: &'a Recording,
+    rows: &'a [Row<'a>],
+    compared: &[(&Row<'a>, &Row<'a>)],
+) -> Frame<'a> {
+    let looks = Looks::of(recording);
+    let measured = rows.iter().filter(|row| row.is_measured());
+    let estimated = measured.filter(|row| !row.is_baseline()).count();
+    let frame = Frame {
+        kind: recording.kind,
+        headline: headline(recording),
+        confidences: BTreeMap::new(),
+        confidence_of_estimates: confidence::each(looks, estimated),
+        round_s: round_seconds(recording),
+        sent_otherwise: sent::differs(recording).then_some(recording),
+        told_by: told_by(recording, rows),
+        noise_floor: noise_floor(recording),
+    };
+    frame.with_confidences(looks, compared)
+}
+
 /// The rounds in which any variant was measured whole.
 fn rounds(rows: &[Row<'_>]) -> BTreeSet<u32> {
     let complete = rows.iter().flat_map(|row| &row.complete);
@@ -375,9 +411,28 @@ fn adjusted(variants: &[VariantSummary], headline: Metric) -> Option<String> {
             format!("{usual} usual rounds, without {left_out} in which it was far slower or faster")
         }
     };
+    let far: Vec<String> = variants
+        .iter()
+        .filter_map(|row| {
+            let overhead = row.metric(headline)?.overhead.as_ref()?;
+            let median = overhead
+                .median_of_rounds
+                .filter(|_| overhead.is_far_from_median())?;
+            let sign = if median < 0.0 { '-' } else { '+' };
+            let size = in_words::figure(headline.unit(), median.abs());
+            Some(format!("{sign}{size} with `{}`", row.name))
+        })
+        .collect();
+    let far = match far.is_empty() {
+        true => String::new(),
+        false => format!(
+            " Not adjusted, the round in the middle is {}.",
+            far.join(", ")
+        ),
+    };
     Some(format!(
         "Differences are those at the speed that the machine had in these {rounds}, which the other \
-         variants tell: how its speed differed from round to round is in no interval."
+         variants tell: how its speed differed from round to round is in no interval.{far}"
     ))
 }
 

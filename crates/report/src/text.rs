@@ -104,6 +104,9 @@ fn results(summary: &Summary, width: usize) -> String {
     if summary.headline == Metric::Typical {
         shown.insert(0, Metric::Typical);
     }
+    if summary.few_pay() {
+        shown.push(Metric::SlowQuarter);
+    }
     // An open loop whose rate was searched for: there the rate is the answer.
     if summary.is_capacity {
         shown.insert(0, Metric::Requests);
@@ -200,7 +203,10 @@ fn overheads(summary: &Summary, width: usize) -> String {
         Metric::Typical => Metric::Typical,
         _ => Metric::Requests,
     };
-    let columns = [first, Metric::Mean, Metric::P50, Metric::P99, Metric::Cpu];
+    let mut columns = vec![first, Metric::Mean, Metric::P50, Metric::P99, Metric::Cpu];
+    if summary.few_pay() {
+        columns.insert(2, Metric::SlowQuarter);
+    }
     let mut header = vec!["variant".to_owned()];
     header.extend(columns.iter().map(|metric| heading_of(*metric)));
     let row = |row: &&VariantSummary| {

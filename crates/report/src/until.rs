@@ -8,11 +8,11 @@ use model::{HalfWidth, Until};
 use serde::Serialize;
 use stats::{Interval, paired, width};
 
-use crate::confidence;
+use crate::confidence::{self, CONFIDENCE, Looks};
 use crate::digits;
 use crate::metric::{Metric, figure};
 use crate::pace;
-use crate::recording::{Recording, RoundPart, RoundRecord, UntilEnd};
+use crate::recording::{DecidedText, Recording, RoundPart, RoundRecord, UntilEnd};
 
 /// The metric of a stopping rule, of every variant in every round.
 #[derive(Clone, Debug)]
@@ -93,24 +93,50 @@ impl Watch {
     /// The widths of the intervals of these variants, which hold together.
     #[must_use]
     pub fn look(&self, variants: &[&str]) -> Vec<Seen> {
-        let confidence = confidence::each(true, variants.len());
+        let differences: Vec<BTreeMap<RoundPart, f64>> =
+            variants.iter().map(|name| self.differences(name)).collect();
+        let confidence = confidence::each_of(Looks::AtWidths, &differences);
         let seen = variants
             .iter()
             .filter_map(|name| self.see(name, confidence));
         seen.collect()
     }
 
-    fn see(&self, variant: &str, confidence: f64) -> Option<Seen> {
-        let empty = BTreeMap::new();
-        // A variant that has not been measured yet has no rounds, and then nothing is seen of it.
-        let of_baseline = self.figures.get(self.baselines.get(variant)?);
-        let of_baseline = of_baseline.unwrap_or(&empty);
-        let own = self.figures.get(variant).unwrap_or(&empty);
+    /// The figures of a variant's baseline and its own, by round. A variant that has not been measured yet
+    /// has none.
+    fn pair(&self, variant: &str) -> [&BTreeMap<RoundPart, f64>; 2] {
+        static NONE: BTreeMap<RoundPart, f64> = BTreeMap::new();
+        let of_baseline = self
+            .baselines
+            .get(variant)
+            .and_then(|it| self.figures.get(it));
+        [of_baseline, self.figures.get(variant)].map(|figures| figures.unwrap_or(&NONE))
+    }
+
+    /// The figures of those that are on neither side of a difference, where they tell how slow the machine
+    /// was.
+    fn others(&self, variant: &str) -> impl Iterator<Item = &BTreeMap<RoundPart, f64>> {
         let baseline = self.baselines.get(variant);
-        let others = self.figures.iter().filter(|(name, _)| {
+        let others = self.figures.iter().filter(move |(name, _)| {
             self.is_adjusted && name.as_str() != variant && Some(*name) != baseline
         });
-        let others = others.map(|(_, figures)| figures);
+        others.map(|(_, figures)| figures)
+    }
+
+    fn differences(&self, variant: &str) -> BTreeMap<RoundPart, f64> {
+        let [of_baseline, own] = self.pair(variant);
+        pace::differences(
+            self.metric,
+            of_baseline,
+            own,
+            self.others(variant),
+            CONFIDENCE,
+        )
+    }
+
+    fn see(&self, variant: &str, confidence: f64) -> Option<Seen> {
+        let [of_baseline, own] = self.pair(variant);
+        let others = self.others(variant);
         // Pairs only: a round that one of the two lacks says nothing about a difference.
         let pace::Paired { overhead, base, .. } =
             pace::overhead(self.metric, of_baseline, own, others, confidence)?;
@@ -218,6 +244,17 @@ impl UntilSummary {
 /// Not by the recorded end alone: the widths are computed anew, and may say otherwise or be of nothing.
 fn is_end_reached(ended: UntilEnd, seen: &[Seen]) -> bool {
     ended == UntilEnd::Reached && is_reached(seen)
+}
+
+/// What became of the wish for decided gates: `until the gates are decided: decided`, or `NOT DECIDED` with
+/// the reason.
+pub(crate) fn decided(text: &DecidedText) -> String {
+    let ended = match text.ended {
+        UntilEnd::Reached => "decided".to_owned(),
+        UntilEnd::MaxRounds => format!("NOT DECIDED within {} rounds", text.rounds_max),
+        other => format!("NOT DECIDED {}", other.reason(text.max_time_us)),
+    };
+    format!("until the gates are decided: {ended}")
 }
 
 impl UntilEnd {

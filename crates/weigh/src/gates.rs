@@ -85,6 +85,16 @@ impl GateArgs {
         Ok(())
     }
 
+    /// The gates.
+    pub(crate) fn all(&self) -> &[Gate] {
+        &self.gates
+    }
+
+    /// The gates as they were written.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.gates.iter().map(|gate| gate.text.clone()).collect()
+    }
+
     /// Whether the command line has one.
     pub(crate) fn is_any(&self) -> bool {
         !self.gates.is_empty()

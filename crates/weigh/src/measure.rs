@@ -5,7 +5,7 @@
 //! | a variant on its way to a number | [`candidate`] |
 //! | builds and first proofs | [`preparation`] |
 //! | short loads after the first proof, and a load that fits | [`trial`] |
-//! | how many rounds, and in which order | [`round`], [`stopping_rule`] |
+//! | how many rounds, and in which order | [`round`], [`stopping_rule`], [`gates_rule`] |
 //! | one round, one candidate after the other | [`in_turn`] |
 //! | side by side or in turn, and who beside whom | [`design`], [`footprint`], [`groups`], [`placement`] |
 //! | one round, all candidates at once | [`side_by_side`], [`in_slices`] |
@@ -26,6 +26,7 @@ mod cores_used;
 mod counted_cycles;
 mod design;
 mod footprint;
+mod gates_rule;
 mod groups;
 mod host_watch;
 mod in_pods;
@@ -60,6 +61,7 @@ use std::time::Duration;
 use candidate::{CandidateId, Candidates};
 pub(crate) use company::Company;
 use design::Design;
+use gates_rule::is_decided;
 pub(crate) use in_pods::{Source, wanted};
 pub(crate) use in_turn::ATTEMPTS;
 use lab::Lab;
@@ -71,7 +73,7 @@ pub(crate) use reused_systems::Reuse;
 use reused_systems::ReusedSystems;
 use rig::machine::{self, Machine};
 use rig::{KeeperCommand, Rig};
-use round::Rounds;
+use round::{Rounds, Seen};
 use session::Session;
 pub(crate) use settling_together::RESETTLE;
 use stopping_rule::Next;
@@ -81,6 +83,7 @@ use crate::compose::Projects;
 use crate::console::Console;
 use crate::environment::{self, instant};
 use crate::exit::Failure;
+use crate::gates::GateArgs;
 use crate::progress::Progress;
 use crate::published::Account;
 use crate::record::{self, Outline};
@@ -120,6 +123,8 @@ pub(crate) struct Experiment<'a> {
     reused: ReusedSystems,
     /// In the order in which they were measured.
     records: Vec<RoundRecord>,
+    /// The gates that decide how many rounds there are, where the lab asks for that.
+    gates: GateArgs,
     /// Where flamegraphs go, if there are to be any.
     flamegraphs: Option<PathBuf>,
     profiles: Vec<Profile>,
@@ -206,6 +211,7 @@ impl<'a> Experiment<'a> {
             design: Design::of(lab, &rig::machine::cores_allowed()),
             reused: ReusedSystems::off(),
             records: Vec::new(),
+            gates: GateArgs::default(),
             flamegraphs: None,
             profiles: Vec::new(),
             cluster: None,
@@ -218,6 +224,13 @@ impl<'a> Experiment<'a> {
     /// Tells others what is measured, while it is.
     pub(crate) fn published(mut self, account: Option<Account>) -> Self {
         self.session.progress = self.session.progress.published(account);
+        self
+    }
+
+    /// Goes on until these gates are decided, if the lab asks for that.
+    pub(crate) fn deciding(mut self, gates: GateArgs) -> Self {
+        self.rounds.name_gates(&gates);
+        self.gates = gates;
         self
     }
 
@@ -345,13 +358,19 @@ impl<'a> Experiment<'a> {
         if !is_due || !self.session.progress.is_live() || self.session.stop.is_asked() {
             return;
         }
+        let width = self.session.progress.width();
+        let lines = report::interim(&self.summary_so_far(), width);
+        self.session.progress.table(&lines);
+    }
+
+    /// What the rounds so far say.
+    fn summary_so_far(&mut self) -> report::Summary {
         let profiles = std::mem::take(&mut self.profiles);
         let recording = self.recording();
-        let width = self.session.progress.width();
-        let lines = report::interim(&report::Summary::of(&recording), width);
-        self.session.progress.table(&lines);
+        let summary = report::Summary::of(&recording);
         self.records = recording.rounds;
         self.profiles = profiles;
+        summary
     }
 
     /// Whether the rounds so far, which took so long, are all that is wanted.
@@ -360,13 +379,19 @@ impl<'a> Experiment<'a> {
         if self.is_over() {
             return false;
         }
-        let compared = self.candidates.names_compared();
-        let is_side_by_side =
-            self.design.order == Order::SideBySide && self.session.lab.capacity.is_none();
-        match self
-            .rounds
-            .next(took, &self.records, &compared, is_side_by_side)
-        {
+        let is_decided = self.rounds.looks_at_gates() && {
+            let summary = self.summary_so_far();
+            is_decided(&self.gates.judge(summary))
+        };
+        let seen = Seen {
+            took,
+            records: &self.records,
+            compared: &self.candidates.names_compared(),
+            is_side_by_side: self.design.order == Order::SideBySide
+                && self.session.lab.capacity.is_none(),
+            is_decided,
+        };
+        match self.rounds.next(&seen) {
             Next::End => true,
             Next::GoOn(news) => {
                 if let Some(news) = news {
@@ -459,6 +484,7 @@ impl<'a> Experiment<'a> {
             load: self.session.load.clone(),
             chosen: self.chosen.clone(),
             until: self.rounds.until(),
+            decided: self.rounds.decided(),
             seed: self.session.seed,
             started_at: self.host.started_at.clone(),
             is_interrupted,

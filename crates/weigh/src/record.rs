@@ -38,6 +38,7 @@ pub(crate) struct Outline {
     pub(crate) measured: Measured,
     pub(crate) seed: u64,
     pub(crate) until: Option<wire::UntilText>,
+    pub(crate) decided: Option<wire::DecidedText>,
     pub(crate) started_at: String,
     pub(crate) is_interrupted: bool,
     pub(crate) environment: Environment,
@@ -56,15 +57,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
             .flat_map(|it| it.requests.iter().chain(&it.prepare))
             .flat_map(|it| &it.headers),
     );
-    let files: Vec<FileText> = lab
-        .sources
-        .iter()
-        .map(|source| FileText {
-            path: source.path.display().to_string(),
-            sha256: sha256(source.text.as_bytes()),
-            text: Some(credentials.hidden_in(&source.text)),
-        })
-        .collect();
+    let files = files_of(lab, &credentials);
     let (kept_systems, settled_again_us) = match &run.reuse {
         Reuse::Nothing | Reuse::All => (Vec::new(), None),
         Reuse::Only(kept) => (
@@ -94,6 +87,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         order: run.order,
         measured: Some(run.measured),
         until: run.until,
+        decided: run.decided,
         cluster: run.cluster,
         environment: run.environment,
         load: LoadText {
@@ -122,6 +116,18 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         profiles: run.profiles,
         revisions: None,
     }
+}
+
+/// The files that the lab is made of, the lab itself first, without credentials.
+fn files_of(lab: &Lab, credentials: &Values) -> Vec<FileText> {
+    let sources = lab.sources.iter();
+    sources
+        .map(|source| FileText {
+            path: source.path.display().to_string(),
+            sha256: sha256(source.text.as_bytes()),
+            text: Some(credentials.hidden_in(&source.text)),
+        })
+        .collect()
 }
 
 /// Whether all systems ran on from round to round, and else which did: those that ran already do so
@@ -177,6 +183,7 @@ pub(crate) fn of_load(
         order: vec![vec![target.clone()]],
         measured: None,
         until: None,
+        decided: None,
         cluster: None,
         environment,
         load: LoadText {
@@ -297,6 +304,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         machine: None,
         left_out: None,
         all_latency_ns_hdr: None,
+        left_out_answers: None,
         latency_means: None,
         group: None,
         shared: Vec::new(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use lab::{Probe, Ready};
-use model::Load;
+use model::{Goal, Load};
 
 use crate::{Folder, LAB, changed, check, lab};
 
@@ -275,8 +275,7 @@ fn rounds_go_on_until_an_interval_is_narrow_where_the_lab_says_so() {
         "target: server\nuntil: p99 +-2%\nmax-time: 20m",
     )]);
     let until = going_on.until.unwrap();
-    assert_eq!(until.to_string(), "p99 ±2%");
-    assert_eq!(until.metric, model::Metric::P99);
+    assert_eq!(until, Goal::Width("p99 ±2%".parse().unwrap()));
     assert_eq!(going_on.max_time, Duration::from_secs(1200));
 }
 

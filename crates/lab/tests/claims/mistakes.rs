@@ -619,13 +619,13 @@ fn control_characters_of_a_file_do_not_reach_the_terminal() {
 fn a_wish_that_is_none_and_a_time_that_limits_nothing_are_mistakes() {
     let target = "target: server";
     assert_snapshot!(check(&[(target, "target: server\nuntil: p98 ±2%")]), @"
-    error: `p98` is not a figure; they are requests/s, min, mean, typical, stdev, p50, p75, p90, p95, p99, p99.9, max, throughput, cpu, memory, switches, involuntary-switches, waited-for-cpu, generator-cpu, failures
+    error: `p98` is not a figure; they are requests/s, min, mean, typical, slow-quarter, stdev, p50, p75, p90, p95, p99, p99.9, max, throughput, cpu, memory, switches, involuntary-switches, waited-for-cpu, generator-cpu, failures
      --> labs/x.yaml:6:8
       |
     6 | until: p98 ±2%
       |        ^^^^^^^
       |
-      = help: write a figure and half of the width its interval shall have, for example `p99 ±2%` or `p99 ±0.1ms`
+      = help: write a figure and half of the width its interval shall have, for example `p99 ±2%` or `p99 ±0.1ms`, or `gates`
     ");
     assert_snapshot!(check(&[(target, "target: server\nmax-time: 5m")]), @"
     error: `max-time` without `until`

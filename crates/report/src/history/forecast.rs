@@ -32,6 +32,8 @@ pub struct Plan<'a> {
     pub rounds: usize,
     /// The width to go on for.
     pub until: Option<&'a Until>,
+    /// True if rounds go on until the gates are decided.
+    pub is_for_gates: bool,
 }
 
 /// What earlier runs of the same lab say about it.
@@ -59,18 +61,7 @@ impl Forecast {
     /// where the history has no such run.
     #[must_use]
     pub fn of(history: &[Entry], plan: Plan<'_>) -> Option<Forecast> {
-        let is_like = |entry: &&Entry| {
-            // Lines of older versions name no load.
-            entry.lab == plan.lab
-                && (entry.load.is_empty() || entry.load == plan.load)
-                && entry.order == plan.order
-                && entry.method == METHOD
-        };
-        let alike: Vec<&Entry> = history.iter().filter(is_like).collect();
-        let here = alike.iter().copied();
-        let here: Vec<&Entry> = here.filter(|it| it.machine == plan.machine).collect();
-        let is_same_machine = !here.is_empty();
-        let entries = latest(if is_same_machine { here } else { alike });
+        let (entries, is_same_machine) = alike(history, plan);
         // A lab whose load was changed has entries of another figure, which say nothing about the latest.
         let metric = entries.last()?.metric;
         let entries: Vec<&Entry> = entries
@@ -102,6 +93,24 @@ impl Forecast {
             half_width: sample::median(&widths)?,
         })
     }
+}
+
+/// The entries of the latest runs with the same lab, load, order and method, on this machine if there are any.
+/// Whether they are of this machine.
+pub(super) fn alike<'h>(history: &'h [Entry], plan: Plan<'_>) -> (Vec<&'h Entry>, bool) {
+    let is_like = |entry: &&Entry| {
+        // Lines of older versions name no load.
+        entry.lab == plan.lab
+            && (entry.load.is_empty() || entry.load == plan.load)
+            && entry.order == plan.order
+            && entry.method == METHOD
+    };
+    let alike: Vec<&Entry> = history.iter().filter(is_like).collect();
+    let here = alike.iter().copied();
+    let here: Vec<&Entry> = here.filter(|it| it.machine == plan.machine).collect();
+    let is_same_machine = !here.is_empty();
+    let entries = latest(if is_same_machine { here } else { alike });
+    (entries, is_same_machine)
 }
 
 /// The entries of the latest runs, which a history has in the order in which they were added.
@@ -142,7 +151,6 @@ fn interval(entry: &Entry) -> Interval {
         low: entry.overhead.low,
         high: entry.overhead.high,
         confidence: CONFIDENCE,
-        achieved: CONFIDENCE,
     }
 }
 
@@ -195,6 +203,7 @@ mod tests {
             order: Order::SideBySide,
             rounds: 8,
             until: None,
+            is_for_gates: false,
         }
     }
 

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use stats::change_points::{Point, segments};
+use stats::{Interval, width};
 
 use super::{Entry, Figure};
+use crate::confidence::CONFIDENCE;
 use crate::digits;
 use crate::metric::{Metric, Unit};
 
@@ -57,7 +59,7 @@ impl Series {
     fn of(mut entries: Vec<Entry>) -> Series {
         // Times are all in one format in UTC, so text sorts as time does.
         entries.sort_by(|a, b| a.started_at.cmp(&b.started_at));
-        let points: Vec<Point> = entries.iter().map(|entry| point(entry.overhead)).collect();
+        let points: Vec<Point> = entries.iter().map(point).collect();
         let found = segments(&points);
         let changes = found.windows(2).map(|pair| Change {
             at: pair[1].start,
@@ -172,12 +174,24 @@ fn sign(value: f64) -> &'static str {
     if value < 0.0 { "-" } else { "+" }
 }
 
-/// The half-width of a 95 % interval is 1.96 standard errors of a normal estimate; that of a round-based
-/// one is a little more, which makes the error a little too large.
-fn point(figure: Figure) -> Point {
+/// The overhead of an entry with its standard error, which follows from the confidence of the interval and
+/// the number of rounds.
+fn point(entry: &Entry) -> Point {
+    let Figure {
+        value,
+        low,
+        high,
+        confidence,
+    } = entry.overhead;
+    let interval = Interval {
+        low: low.min(high),
+        high: low.max(high),
+        confidence: confidence.unwrap_or(CONFIDENCE),
+    };
     Point {
-        value: figure.value,
-        error: (figure.high - figure.low).abs() / 2.0 / 1.96,
+        value,
+        // A line by another hand may have any number of rounds.
+        error: width::standard_error(&interval, entry.rounds).unwrap_or(0.0),
     }
 }
 
@@ -205,6 +219,22 @@ mod tests {
         insta::assert_snapshot!(series.shown(series.last().overhead), @"
         +81 us (77 to 85)
         ");
+    }
+
+    #[test]
+    fn the_error_of_a_run_follows_from_the_confidence_of_its_interval() {
+        let error = |rounds: usize, confidence: Option<f64>| {
+            let mut entry = entry(0, 50.0);
+            entry.rounds = rounds;
+            entry.overhead.confidence = confidence;
+            point(&entry).error
+        };
+        // Half of the interval is 4. Student's t of 7 degrees of freedom is 2.365 at 95 %, and 4.029 at
+        // 99.5 %.
+        assert!((error(8, Some(0.95)) - 4.0 / 2.365).abs() < 1e-3);
+        assert!((error(8, Some(0.995)) - 4.0 / 4.029).abs() < 1e-3);
+        assert!((error(8, None) - 4.0 / 2.365).abs() < 1e-3);
+        assert!(error(1, Some(0.95)).abs() < 1e-9, "one round has no spread");
     }
 
     #[test]

@@ -31,13 +31,16 @@ const COLUMNS: [Metric; 10] = [
 ];
 
 pub(super) fn results(summary: &Summary) -> String {
-    let mut columns = COLUMNS;
+    let mut columns = COLUMNS.to_vec();
     if summary.headline == Metric::Typical {
         // Where the plan gives the rate, its place is for the figure that decides.
         columns[0] = Metric::Typical;
     }
+    if summary.few_pay() {
+        columns.insert(1, Metric::SlowQuarter);
+    }
     let mut header = vec!["Variant".to_owned()];
-    header.extend(columns.map(|metric| match metric.unit() {
+    header.extend(columns.iter().map(|metric| match metric.unit() {
         Unit::Milliseconds => format!("{}\nms", metric.label()),
         Unit::Microseconds => "CPU\nus/request".to_owned(),
         Unit::Mebibytes => "memory\nMiB".to_owned(),
@@ -47,7 +50,8 @@ pub(super) fn results(summary: &Summary) -> String {
         header.push("Verdict".to_owned());
     }
     let row = |row: &VariantSummary| {
-        let figures = columns.map(|metric| result(row, metric)).concat();
+        let figures = columns.iter().map(|metric| result(row, *metric));
+        let figures: String = figures.collect();
         let verdict = match summary.kind {
             crate::recording::Kind::Lab => format!(
                 "<td class=\"words verdict {}\">{}</td>",

@@ -112,6 +112,10 @@ pub struct RoundRecord {
     /// where none was left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_latency_ns_hdr: Option<Hdr>,
+    /// Complete answers of the cycles that were left out, by cause; absent where none was left out, and in
+    /// recordings of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out_answers: Option<LeftOutAnswers>,
     /// Means of the latencies that count, from the times of each request; absent where these were not kept.
     /// The buckets of `latency_ns_hdr` are up to 0.1 % of a latency wide. Where all answers of a slow service
     /// fall into one of them, a small difference would be the difference of two buckets.
@@ -187,6 +191,58 @@ pub struct LeftOut {
     /// method 2 and older have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overrun: Option<u64>,
+}
+
+impl LeftOut {
+    /// All cycles that were left out.
+    pub(crate) fn total(&self) -> u64 {
+        self.host + self.generator + self.neighbor + self.overrun.unwrap_or(0)
+    }
+}
+
+/// Complete answers of cycles that were left out, by the cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOutAnswers {
+    /// Left out because the host gave a core to other guests.
+    pub host: Answers,
+    /// Left out because the generator did not run although work was due.
+    pub generator: Answers,
+    /// Left out because the systems of another variant kept the cores busy.
+    pub neighbor: Answers,
+}
+
+/// Some complete answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Answers {
+    /// How many.
+    pub count: u64,
+    /// Sum of their latencies in nanoseconds, each from due to the last byte.
+    pub latency_sum_ns: u64,
+}
+
+impl Answers {
+    /// Adds one answer with this latency.
+    pub fn add_one(&mut self, latency_ns: u64) {
+        self.add(Answers {
+            count: 1,
+            latency_sum_ns: latency_ns,
+        });
+    }
+
+    /// Adds these answers.
+    pub fn add(&mut self, other: Answers) {
+        self.count = self.count.saturating_add(other.count);
+        self.latency_sum_ns = self.latency_sum_ns.saturating_add(other.latency_sum_ns);
+    }
+}
+
+impl LeftOutAnswers {
+    /// Adds the answers of another part.
+    pub fn add(&mut self, other: &LeftOutAnswers) {
+        self.host.add(other.host);
+        self.generator.add(other.generator);
+        self.neighbor.add(other.neighbor);
+    }
 }
 
 /// How the load of a round moved from variant to variant.
@@ -367,6 +423,18 @@ impl RoundRecord {
     pub fn mean_ns(&self, latency: &Histogram) -> Option<f64> {
         let exact = self.latency_means.map(|means| means.mean_ns);
         exact.or_else(|| latency.mean_ns())
+    }
+
+    /// The mean latency of the slowest quarter of the requests, in nanoseconds
+    /// ([`model::Metric::SlowQuarter`]); `None` without answers. `latency` is the decoded histogram of this
+    /// measurement.
+    ///
+    /// `(mean - 0.75 typical) / 0.25`.
+    #[must_use]
+    pub fn slow_quarter_ns(&self, latency: &Histogram) -> Option<f64> {
+        let kept = Histogram::TYPICAL_SHARE;
+        let (mean, typical) = (self.mean_ns(latency)?, self.typical_ns(latency)?);
+        Some((mean - kept * typical) / (1.0 - kept))
     }
 
     /// The round and the group in it: what was measured at the same time has the same, and is paired.

@@ -19,15 +19,28 @@ pub struct UntilText {
     pub pilot: Option<PilotText>,
 }
 
+/// Gates that a run went on for, and what became of that.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DecidedText {
+    /// The gates as written: `typical overhead < 20us`.
+    pub gates: Vec<String>,
+    /// The most rounds.
+    pub rounds_max: u32,
+    /// The longest time to measure, in microseconds, counted from the first round on.
+    pub max_time_us: u64,
+    /// Why no more rounds were measured.
+    pub ended: UntilEnd,
+}
+
 /// Why no more rounds were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UntilEnd {
-    /// Every interval was as narrow as it was to be.
+    /// Every interval was as narrow as it was to be, or the gates were decided.
     Reached,
     /// Another round would have ended after `max_time_us`.
     MaxTime,
-    /// 1,000 rounds were measured, and no lab has more.
+    /// The most rounds were measured: 1,000 for a width, and 24 for gates.
     MaxRounds,
     /// The user stopped the run, or nothing was left to compare.
     Stopped,

@@ -79,6 +79,11 @@ fn latency(metric: Metric) -> Option<fn(&Histogram) -> Option<f64>> {
     Some(match metric {
         Metric::Mean => |of| of.mean_ns().map(us),
         Metric::Typical => |of| of.trimmed_mean_ns(Histogram::TYPICAL_SHARE).map(us),
+        Metric::SlowQuarter => |of| {
+            let typical = of.trimmed_mean_ns(Histogram::TYPICAL_SHARE)?;
+            let kept = Histogram::TYPICAL_SHARE;
+            Some(us((of.mean_ns()? - kept * typical) / (1.0 - kept)))
+        },
         Metric::Stdev => |of| of.stddev_ns().map(us),
         Metric::P50 => |of| quantile(of, 0.5),
         Metric::P75 => |of| quantile(of, 0.75),

@@ -28,6 +28,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figures::Figures;
+use super::left_out;
 use crate::digits;
 use crate::float::float;
 use crate::recording::{LeftOut, Recording, RoundRecord, VariantRecord};
@@ -76,6 +77,9 @@ pub enum CheckName {
     LittlesLaw,
     /// Share of the cycles of rounds side by side that say nothing about the variants.
     LeftOut,
+    /// How much larger the mean latency would be with the requests that were left out because the generator
+    /// did not run, as a share of it (side by side).
+    LeftOutSlower,
     /// How far the achieved rate is below the plan, as a share (open loop).
     Rate,
     /// Lateness in microseconds that 99 % of the sends that had a free connection did not exceed
@@ -137,6 +141,7 @@ impl fmt::Display for CheckName {
             Self::Missed => "missed sends",
             Self::LittlesLaw => "Little's law",
             Self::LeftOut => "cycles left out",
+            Self::LeftOutSlower => "left out and slower",
             Self::Rate => "achieved rate",
             Self::Lateness => "lateness",
             Self::LatenessApart => "lateness apart",
@@ -289,6 +294,7 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
                 checks.extend(machine::starved(complete));
             }
             checks.extend(left_out(complete));
+            checks.extend(left_out_slower(complete));
         }
     }
     checks.extend(generator::cpu(complete));
@@ -312,7 +318,25 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
     if let Some(beside) = beside {
         beside.excuse(&mut checks);
     }
+    excuse_busy_machine(&mut checks);
     checks
+}
+
+/// Other programs that keep the cores busy stop the generator too. What it then lost is no slow request of the
+/// variant.
+fn excuse_busy_machine(checks: &mut [Check]) {
+    let is_busy = |it: &Check| it.name == CheckName::MachineLoad && it.state != CheckState::Ok;
+    if !checks.iter().any(is_busy) {
+        return;
+    }
+    let failed = checks
+        .iter_mut()
+        .find(|it| it.name == CheckName::LeftOutSlower && it.state == CheckState::Failed);
+    if let Some(check) = failed {
+        check.state = CheckState::Weak;
+        check.failed_beyond = None;
+        check.text += "; other programs kept the cores busy";
+    }
 }
 
 /// What lay between generators and targets, and between generators.
@@ -375,7 +399,7 @@ fn left_out(complete: &[&RoundRecord]) -> Option<Check> {
             sum(|one| one.overrun.unwrap_or(0)),
         ),
     ];
-    let left_out: u64 = kinds.iter().map(|(_, count)| count).sum();
+    let left_out = sum(LeftOut::total);
     let share = ratio(float(left_out), float(cycles));
     let (place, advice) = match complete.iter().any(|round| round.slices.is_some()) {
         true => (
@@ -398,6 +422,18 @@ fn left_out(complete: &[&RoundRecord]) -> Option<Check> {
     };
     // In turn there are no cycles, and where times were not kept they were not counted.
     (cycles > 0).then(|| Limits::new(0.1, 0.5).judge(CheckName::LeftOut, share, text))
+}
+
+/// Requests that were left out against those that count. A variant that takes the core of the generator for
+/// its slow requests would lose exactly these.
+fn left_out_slower(complete: &[&RoundRecord]) -> Option<Check> {
+    let rise = left_out::rise(complete)?;
+    let text = format!(
+        "with the requests that were left out because the generator did not run, the mean latency would be {} {}",
+        digits::percent(rise.abs()),
+        if rise < 0.0 { "lower" } else { "higher" }
+    );
+    Some(Limits::new(0.1, 0.5).judge(CheckName::LeftOutSlower, rise, text))
 }
 
 fn missed(totals: &Totals) -> Check {

@@ -53,6 +53,9 @@ pub struct OverheadSummary {
     pub ratio_low: Option<f64>,
     /// Upper end of its interval; absent with too few rounds.
     pub ratio_high: Option<f64>,
+    /// The confidence of both intervals; absent with too few rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
     /// What may be said about the difference.
     pub claim: ClaimName,
     /// The fewest rounds that could support a claim.
@@ -73,6 +76,10 @@ pub struct OverheadSummary {
     /// variants tell it; absent where it is not adjusted.
     #[serde(skip_serializing_if = "is_zero")]
     pub usual_rounds: usize,
+    /// The median of the differences of all rounds, not adjusted, in the metric's unit; absent where rounds are
+    /// not paired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub median_of_rounds: Option<f64>,
     /// Whether the estimate points one way and the plain difference of medians the other.
     pub is_sign_disputed: bool,
 }
@@ -138,12 +145,14 @@ impl OverheadSummary {
             ratio: overhead.ratio.map(|ratio| ratio.value),
             ratio_low: ratio_interval.map(|interval| interval.low),
             ratio_high: ratio_interval.map(|interval| interval.high),
+            confidence: interval.map(|interval| interval.confidence),
             claim: ClaimName::from(overhead.claim),
             rounds_needed,
             detectable: None,
             rounds_for_half: None,
             adjusted_by: 0,
             usual_rounds: 0,
+            median_of_rounds: None,
             is_sign_disputed: overhead.is_sign_disputed(),
         }
     }
@@ -153,6 +162,10 @@ impl OverheadSummary {
         Self {
             adjusted_by: found.adjusted.map_or(0, |adjusted| adjusted.by),
             usual_rounds: found.adjusted.map_or(0, |adjusted| adjusted.over),
+            median_of_rounds: {
+                let pairs = found.base.iter().zip(&found.own);
+                sample::median(&pairs.map(|(base, own)| own - base).collect::<Vec<f64>>())
+            },
             ..Self::of(&found.overhead, found.base.len(), rounds_needed)
         }
         .with_power(&found.overhead)
@@ -177,6 +190,12 @@ impl OverheadSummary {
             rounds_for_half: interval.and_then(half),
             ..self
         }
+    }
+
+    /// True if the round in the middle lies more than two half widths from the estimate.
+    pub(crate) fn is_far_from_median(&self) -> bool {
+        let far = self.median_of_rounds.zip(self.half_width());
+        far.is_some_and(|(median, half)| (median - self.difference).abs() > 2.0 * half)
     }
 
     /// Half of the width of the difference's interval.

@@ -7,6 +7,7 @@ use stats::{Histogram, paired};
 use super::estimate::{MetricSummary, OverheadSummary, mean_by_round};
 use super::system::{SystemFigures, SystemSummary};
 use super::tail;
+use crate::confidence::CONFIDENCE;
 use crate::metric::{Metric, figure};
 use crate::pace;
 use crate::recording::{RoundPart, RoundRecord, SystemUsage, VariantRecord};
@@ -73,7 +74,7 @@ impl Figures {
     pub(crate) fn metrics(
         &self,
         against: Option<&Against<'_>>,
-        confidence: f64,
+        confidence: impl Fn(Metric) -> f64,
     ) -> BTreeMap<Metric, MetricSummary> {
         let summarize = |(metric, values): (&Metric, &Vec<Option<f64>>)| {
             let measured = self.parts.iter().zip(values);
@@ -81,8 +82,9 @@ impl Figures {
             let mut summary = MetricSummary::of(mean_by_round(by_round))?;
             summary.is_sparse = tail::share_of(*metric)
                 .is_some_and(|share| !tail::has_enough(self.requests_fewest, share));
-            summary.overhead =
-                against.and_then(|against| self.overhead(against, *metric, (1.0, 1.0), confidence));
+            summary.overhead = against.and_then(|against| {
+                self.overhead(against, *metric, (1.0, 1.0), confidence(*metric))
+            });
             Some((*metric, summary))
         };
         self.by_metric.iter().filter_map(summarize).collect()
@@ -111,6 +113,22 @@ impl Figures {
         )?;
         let needed = paired::rounds_needed(confidence);
         Some(OverheadSummary::of_paired(&found, needed))
+    }
+
+    /// The differences in a metric from the baseline, by round.
+    pub(super) fn differences(
+        &self,
+        against: &Against<'_>,
+        metric: Metric,
+    ) -> BTreeMap<RoundPart, f64> {
+        let others = against.others.iter();
+        pace::differences(
+            metric,
+            &against.baseline.by_part(metric).collect(),
+            &self.by_part(metric).collect(),
+            others.map(|other| other.by_part(metric).collect::<BTreeMap<_, _>>()),
+            CONFIDENCE,
+        )
     }
 
     /// A figure divided by what is the same in every round, such as operations a request; the baseline's by

@@ -12,15 +12,17 @@ use super::estimate::MetricSummary;
 use super::figures::{Against, Figures};
 use super::rate_windows::RateWindows;
 use super::verdict::{self, Judged, Verdict};
-use super::{Estimate, VariantSummary, few, in_words, noise, pooled, search, sent};
+use super::{Estimate, VariantSummary, few, in_words, left_out, noise, pooled, search, sent};
+use crate::confidence::{self, CONFIDENCE, Looks};
 use crate::metric::Metric;
-use crate::recording::{Kind, NoiseFloor, Recording, RoundRecord, VariantRecord};
+use crate::recording::{Kind, NoiseFloor, Recording, RoundPart, RoundRecord, VariantRecord};
 
 /// What all rows share.
 pub(super) struct Frame<'a> {
     pub(super) kind: Kind,
     pub(super) headline: Metric,
-    pub(super) confidence_each: f64,
+    /// The confidence of each interval in a metric, so that those of all comparisons hold together.
+    pub(super) confidences: BTreeMap<Metric, f64>,
     /// The same for estimates, of which there are more than comparisons.
     pub(super) confidence_of_estimates: f64,
     pub(super) round_s: Option<f64>,
@@ -30,6 +32,33 @@ pub(super) struct Frame<'a> {
     pub(super) told_by: Vec<(&'a str, &'a Figures)>,
     /// The recording, where variants are not all sent the same.
     pub(super) sent_otherwise: Option<&'a Recording>,
+}
+
+impl<'a> Frame<'a> {
+    /// The confidence of each interval in a metric.
+    pub(super) fn confidence_each(&self, metric: Metric) -> f64 {
+        self.confidences.get(&metric).copied().unwrap_or(CONFIDENCE)
+    }
+
+    /// The same frame with the confidences that these rows need, each against its baseline.
+    pub(super) fn with_confidences(self, looks: Looks, compared: &[(&Row<'a>, &Row<'a>)]) -> Self {
+        let against: Vec<(&Row<'_>, Against<'_>)> = compared
+            .iter()
+            .map(|(row, baseline)| (*row, row.against(baseline, &self)))
+            .collect();
+        let of = |metric: Metric| {
+            let each = against.iter();
+            let differences: Vec<BTreeMap<RoundPart, f64>> = each
+                .map(|(row, against)| row.figures.differences(against, metric))
+                .collect();
+            (metric, confidence::each_of(looks, &differences))
+        };
+        let confidences = Metric::ALL.into_iter().map(of).collect();
+        Self {
+            confidences,
+            ..self
+        }
+    }
 }
 
 /// A variant on its way to a summary.
@@ -120,7 +149,7 @@ impl<'a> Row<'a> {
         }
         let against = baseline.map(|row| self.against(row, frame));
         let figures = &self.figures;
-        let metrics = figures.metrics(against.as_ref(), frame.confidence_of_estimates);
+        let metrics = figures.metrics(against.as_ref(), |_| frame.confidence_of_estimates);
         Some(Estimate::of(frame.headline, metrics))
     }
 
@@ -176,7 +205,7 @@ impl<'a> Row<'a> {
             self.side(),
             against.map(|(row, against)| (row.variant, against)),
             &self.complete,
-            frame.confidence_each,
+            frame.confidence_each(frame.headline),
         )
     }
 
@@ -191,7 +220,9 @@ impl<'a> Row<'a> {
         against: Option<&Against<'_>>,
         frame: &Frame<'_>,
     ) -> BTreeMap<Metric, MetricSummary> {
-        let mut metrics = self.figures.metrics(against, frame.confidence_each);
+        let mut metrics = self
+            .figures
+            .metrics(against, |metric| frame.confidence_each(metric));
         if let (Kind::Load, [round]) = (frame.kind, &self.complete[..]) {
             blocks::give_intervals(round, &mut metrics);
         }
@@ -248,6 +279,7 @@ impl<'a> Row<'a> {
             remark,
             estimate,
             few_pay,
+            left_out: left_out::LeftOutSummary::of(&self.complete),
             verdict,
             outcomes: self.outcomes,
             statuses: self.statuses.clone(),
@@ -263,7 +295,8 @@ impl<'a> Row<'a> {
                 .then(|| Distribution::of(&self.figures.latency))
                 .flatten(),
             pooled_differences: compared.map_or_else(Vec::new, |row| {
-                pooled::differences(&row.complete, &self.complete, frame.confidence_each)
+                let confidence = frame.confidence_each(frame.headline);
+                pooled::differences(&row.complete, &self.complete, confidence)
             }),
             searches: if is_shown {
                 search::of(&self.complete)

@@ -66,7 +66,7 @@ fn an_open_loop_is_judged_by_mean_latency() {
     insta::assert_snapshot!(verdicts(&recording), @"
     plain: baseline
     same: no difference shown
-    quick: faster by 0.111 to 0.131 ms
+    quick: faster by 0.112 to 0.131 ms
     slow: slower by 0.060 to 0.089 ms
     ");
 }
@@ -110,7 +110,7 @@ fn fewer_than_six_rounds_never_claim() {
 }
 
 #[test]
-fn several_variants_need_more_rounds_and_wider_intervals() {
+fn several_variants_need_more_confidence_for_each() {
     let one = Sample::closed()
         .rounds(6)
         .variant("a", 700.0)
@@ -124,15 +124,18 @@ fn several_variants_need_more_rounds_and_wider_intervals() {
         .build();
     let (one, two) = (Summary::of(&one), Summary::of(&two));
     assert_eq!((one.comparisons, one.confidence_each), (1, 0.95));
-    assert_eq!((two.comparisons, two.confidence_each), (2, 0.975));
-    assert!(matches!(one.variants[1].verdict, Verdict::Slower { .. }));
-    assert_eq!(
-        two.variants[1].verdict,
-        Verdict::TooFewRounds {
-            needed: 7,
-            measured: 6
-        }
-    );
+    // Both differences have the same baseline, so Bonferroni's 0.975 is more than they need. The signed ranks
+    // of six rounds have no more than 0.969.
+    assert_eq!(two.comparisons, 2);
+    let each = two.confidence_each;
+    assert!((0.95..=0.975).contains(&each), "{each}");
+    for row in one.variants[1..].iter().chain(&two.variants[1..]) {
+        assert!(
+            matches!(row.verdict, Verdict::Slower { .. }),
+            "{:?}",
+            row.verdict
+        );
+    }
 }
 
 #[test]

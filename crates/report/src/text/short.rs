@@ -36,6 +36,7 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     lines.extend(describe::network(recording).map(|way| format!("Network: {way}")));
     // What the intervals do not hold must not be missed.
     lines.extend(summary.starts_omitted.clone());
+    lines.extend(explain::left_out(summary));
     lines.extend(sent::sentences(summary));
     lines.extend(bodies::sentence_if_telling(summary));
     lines.extend(bodies::status_sentences(summary));

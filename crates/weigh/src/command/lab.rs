@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab::{Lab, Variant};
-use model::{Order, Until};
+use model::{Goal, Order};
 use report::recording::Revisions;
 use report::{Recording, Summary, Verdict};
 
@@ -49,9 +49,9 @@ pub(crate) struct Args {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
     /// Go on after the lab's rounds, the pilot, until the interval of the difference is so
-    /// narrow: "p99 ±2%" of the baseline's own value, or "p99 ±0.1ms".
+    /// narrow: "p99 ±2%" of the baseline's own value, or "p99 ±0.1ms". Or until "gates" are decided.
     #[arg(long, value_name = "WISH", help_heading = "How many rounds", long_help = until_help())]
-    until: Option<Until>,
+    until: Option<Goal>,
     /// Measure no longer than this, from the first round on [default: the lab's, else 1h].
     #[arg(long, value_name = "TIME", help_heading = "How many rounds", value_parser = lab::duration)]
     max_time: Option<Duration>,
@@ -161,6 +161,13 @@ impl Args {
         lab.rounds = self.rounds.unwrap_or(lab.rounds);
         lab.until = self.until.clone().or(lab.until.take());
         lab.max_time = self.max_time.unwrap_or(lab.max_time);
+        if lab.until == Some(Goal::Gates) && !self.gates.with_those_of(&lab).is_any() {
+            return Err(Failure::bad_input(format!(
+                "expected a gate to go on for, found none in `{}` and no `--gate`; add one, such as \
+                 --gate 'mean overhead < 60us', or remove `until: gates`",
+                lab.name
+            )));
+        }
         if self.max_time.is_some() && lab.until.is_none() {
             return Err(Failure::bad_input(format!(
                 "expected `until` beside `--max-time`, found none in `{}` and no `--until`; \
@@ -186,6 +193,15 @@ impl Args {
                 variant.name
             ));
         }
+    }
+
+    /// A lab whose gates decide how many rounds there are, if these flags and the lab leave that open.
+    pub(super) fn deciding(&self, mut lab: Lab) -> Lab {
+        let is_open = self.rounds.is_none() && lab.until.is_none() && !self.quick;
+        if is_open && self.gates.with_those_of(&lab).is_any() {
+            lab.until = Some(Goal::Gates);
+        }
+        lab
     }
 
     /// How these flags want labs to be read.
@@ -287,6 +303,7 @@ impl Run<'_> {
         if self.quick {
             experiment = experiment.reusing_systems();
         }
+        experiment = experiment.deciding(self.gates.with_those_of(lab));
         let mut recording = experiment.run(builds)?;
         recording.environment.noise_floor = tare.as_ref().and_then(Tare::noise_floor);
         self.saved(folder, lab, recording)
@@ -346,7 +363,9 @@ fn summarize(comment: &str) -> Result<(), Failure> {
 fn until_help() -> String {
     format!(
         "Go on after the lab's rounds, the pilot, until the interval of the difference is so \
-         narrow. The pilot, of at least 8 rounds, predicts how many rounds and minutes that takes.\n\n{}",
+         narrow. The pilot, of at least 8 rounds, predicts how many rounds and minutes that takes. \
+         With `gates`, go on for 6 to 24 rounds until every gate holds or one is broken; `weigh pr` and \
+         `weigh bisect` do so without `--rounds`.\n\n{}",
         model::until_grammar()
     )
 }
@@ -355,7 +374,7 @@ fn until_help() -> String {
 fn hurry(lab: &mut Lab) {
     let is_together = lab.is_loaded_at_once();
     let compared = lab.variants.iter().filter(|it| it.against.is_some());
-    let fewest = stats::multiple::rounds_needed(report::CONFIDENCE, compared.count());
+    let fewest = stats::multiple::rounds_by_ranks(report::CONFIDENCE, compared.count());
     // With the fewest rounds an interval ends at the extreme rounds themselves, so one odd round
     // decides it. One more makes it a quarter narrower.
     let rounds = fewest + usize::from(is_together);

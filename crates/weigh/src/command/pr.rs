@@ -7,8 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lab::{Lab, Setup, Variant};
+use model::Goal;
 use report::history::{Forecast, Plan, load_of, machine_of};
 use report::recording::Revisions;
+use stats::sequential::LOOKS;
 
 use super::{history, lab as labs_command};
 use crate::build_cache::BuildCache;
@@ -16,6 +18,7 @@ use crate::console::Console;
 use crate::environment;
 use crate::exit::{Exit, Failure};
 use crate::files::Disk;
+use crate::gates::GateArgs;
 use crate::labs::{self, Wishes};
 use crate::published::Published;
 use crate::stop::Stop;
@@ -111,7 +114,13 @@ impl<'a> Change<'a> {
         let names: Vec<&str> = labs.iter().flat_map(Lab::names).collect();
         args.lab.gates.check(&names)?;
         if let Some(history) = &args.history {
-            foretell(history, &labs, console)?;
+            foretell(history, &labs, &args.lab.gates, console)?;
+        }
+        if labs.iter().any(|lab| lab.until == Some(Goal::Gates)) {
+            console.say(format_args!(
+                "weigh: rounds go on until the gates are decided, 6 to {} of them; `--rounds` fixes their number",
+                LOOKS.end()
+            ));
         }
         let mut builds = BuildCache::default();
         let mut worst = Exit::Done;
@@ -163,7 +172,8 @@ impl<'a> Change<'a> {
         let base = self.of_base(place, flags.wishes());
         let base = base.as_ref().map_err(String::as_str);
         let lab = Lab::of_revisions(base, head, &names);
-        flags.adjusted(lab.seen_from(&self.worktrees.head()))
+        // Before the flags are looked at, which allow `--max-time` only where rounds go on for something.
+        flags.adjusted(flags.deciding(lab.seen_from(&self.worktrees.head())))
     }
 
     /// The lab in the newer revision.
@@ -219,7 +229,11 @@ impl<'a> Change<'a> {
 }
 
 /// Says what earlier runs let expect of these labs.
-fn foretell(file: &Path, labs: &[Lab], console: Console) -> Result<(), Failure> {
+///
+/// # Errors
+///
+/// When a gate can never be decided by what the runs knew.
+fn foretell(file: &Path, labs: &[Lab], gates: &GateArgs, console: Console) -> Result<(), Failure> {
     let Some(entries) = history::entries(file)? else {
         // The first run of a branch has none yet.
         console.say(format_args!(
@@ -246,8 +260,17 @@ fn foretell(file: &Path, labs: &[Lab], console: Console) -> Result<(), Failure> 
             machine: &machine,
             order: lab.order().0,
             rounds: lab.rounds as usize,
-            until: lab.until.as_ref(),
+            until: lab.until_width(),
+            is_for_gates: lab.until == Some(Goal::Gates),
         };
+        let given = gates.with_those_of(&lab);
+        let undecidable = given
+            .all()
+            .iter()
+            .find_map(|gate| report::history::undecidable(&entries, plan, gate));
+        if let Some(reason) = undecidable {
+            return Err(Failure::bad_input(reason));
+        }
         match Forecast::of(&entries, plan) {
             Some(forecast) => console.say(format_args!("weigh: {at}{forecast}")),
             None => console.say(format_args!(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use load::{Job, Measurement, SlotTimes};
 use model::Shard;
 use report::Hdr;
-use report::recording::{LatencyMeans, LeftOut, RequestRecord};
+use report::recording::{LatencyMeans, LeftOut, LeftOutAnswers, RequestRecord};
 use stats::cycles::{Cause, Disturbance, Validity};
 
 use super::host_watch::HostWatch;
@@ -107,6 +107,8 @@ pub(super) struct Counted {
     pub(super) latency_means: Option<LatencyMeans>,
     /// Latency of all answers. `None` if no cycle was left out.
     pub(super) all_latency: Option<Hdr>,
+    /// The answers that were left out. `None` if no cycle was.
+    pub(super) left_out_answers: Option<LeftOutAnswers>,
 }
 
 /// Counts again without the cycles that say nothing about the variants.
@@ -122,12 +124,20 @@ pub(super) fn leave_out(
     // One list for all requests, where they are not recorded apart.
     let mut exact = vec![Vec::new(); requests.len().max(1)];
     let cycles = (shard.index() as usize..).step_by(shard.of() as usize);
+    let mut lost = LeftOutAnswers::default();
     let answered = cycles.clone().zip(&measurement.slots);
     // A wrong answer has a latency too, and its variant has no number anyway.
-    for (_, slot) in
-        answered.filter(|(cycle, slot)| slot.passed() && validity.counts(variant, *cycle))
-    {
+    for (cycle, slot) in answered.filter(|(_, slot)| slot.passed()) {
         let latency_ns = slot.done_ns - slot.due_ns;
+        if let Some(cause) = validity.cause(variant, cycle) {
+            let answers = match cause {
+                Cause::Host => &mut lost.host,
+                Cause::Generator => &mut lost.generator,
+                Cause::Neighbor => &mut lost.neighbor,
+            };
+            answers.add_one(latency_ns);
+            continue;
+        }
         latency.record_ns(latency_ns);
         by_status.record(slot);
         let place = match requests.is_empty() {
@@ -162,6 +172,7 @@ pub(super) fn leave_out(
         requests: requests.collect(),
         latency_means,
         all_latency: (left_out.total() > 0).then(|| Hdr::of(&all_latency)),
+        left_out_answers: (left_out.total() > 0).then_some(lost),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use model::{Load, Order, Phase, Rate};
+use model::{Goal, Load, Order, Phase, Rate};
 use schedule::{SliceLengths, SlicePlan};
 
 use super::Experiment;
@@ -135,7 +135,11 @@ impl Experiment<'_> {
         let rounds = self.rounds.planned();
         let all = each.mul_f64(rounds as f64);
         let (least, most) = match lab.until {
-            Some(_) => ("at least ", format!(", at most {}", in_words(lab.max_time))),
+            Some(Goal::Width(_)) => ("at least ", format!(", at most {}", in_words(lab.max_time))),
+            Some(Goal::Gates) => (
+                "at most ",
+                ", less if the gates are decided sooner".to_owned(),
+            ),
             None => ("about ", String::new()),
         };
         format!(
@@ -149,8 +153,11 @@ impl Experiment<'_> {
     fn precision(&self, predicted: &Predicted<'_>) -> String {
         let rounds = self.rounds.planned();
         let compared = self.candidates.names_compared().len();
-        let confidence =
-            stats::multiple::per_comparison_confidence(report::CONFIDENCE, compared.max(1));
+        let overall = match self.session.lab.until {
+            Some(Goal::Gates) => stats::sequential::look_confidence(report::CONFIDENCE),
+            Some(Goal::Width(_)) | None => report::CONFIDENCE,
+        };
+        let confidence = stats::multiple::per_comparison_confidence(overall, compared.max(1));
         let needed = stats::multiple::rounds_needed(report::CONFIDENCE, compared.max(1));
         let trial_of = |id: CandidateId| {
             let mut all = predicted.tried.iter();

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use lab::Lab;
-use report::recording::{RoundRecord, UntilText};
+use report::recording::{DecidedText, RoundRecord, UntilText};
+use stats::sequential::LOOKS;
 
 use super::candidate::{CandidateId, Candidates};
+use super::gates_rule::GatesRule;
 use super::stopping_rule::{Next, ROUNDS_MAX, StoppingRule};
+use crate::gates::GateArgs;
 
 /// One round, before it is carried out.
 pub(super) struct Round {
@@ -45,24 +48,52 @@ impl Round {
     }
 }
 
+/// The rounds so far, for what decides about their number.
+pub(super) struct Seen<'a> {
+    /// From the first round on.
+    pub(super) took: Duration,
+    pub(super) records: &'a [RoundRecord],
+    /// The variants whose intervals decide.
+    pub(super) compared: &'a [&'a str],
+    pub(super) is_side_by_side: bool,
+    /// True if the gates are decided, where they were looked at.
+    pub(super) is_decided: bool,
+}
+
+/// What decides about the number of rounds.
+enum Rule {
+    Fixed,
+    Width(Box<StoppingRule>),
+    Gates(GatesRule),
+}
+
+impl Rule {
+    fn of(lab: &Lab) -> Rule {
+        let width = StoppingRule::of(lab).map(|rule| Rule::Width(Box::new(rule)));
+        width
+            .or_else(|| GatesRule::of(lab).map(Rule::Gates))
+            .unwrap_or(Rule::Fixed)
+    }
+}
+
 /// All rounds of a run: their orders, and how many there are to be.
 pub(super) struct Rounds {
     /// One for each round that there may be.
     orders: Vec<Vec<CandidateId>>,
-    /// What decides about the number of rounds, when it is not fixed.
-    stopping_rule: Option<StoppingRule>,
+    rule: Rule,
     seed: u64,
     begun: usize,
 }
 
 impl Rounds {
     pub(super) fn of(lab: &Lab, candidates: &Candidates<'_>, seed: u64) -> Rounds {
-        let stopping_rule = StoppingRule::of(lab);
-        let rounds = match stopping_rule {
+        let rule = Rule::of(lab);
+        let rounds = match rule {
             // Orders are drawn for all rounds that there may be: a rule that ends early leaves the
             // seed's order of the first rounds as it is.
-            Some(_) => ROUNDS_MAX,
-            None => usize::try_from(lab.rounds)
+            Rule::Width(_) => ROUNDS_MAX,
+            Rule::Gates(_) => *LOOKS.end(),
+            Rule::Fixed => usize::try_from(lab.rounds)
                 .expect("a usize holds 32 bits on every machine that weigh runs on"),
         };
         let orders = schedule::round_order(candidates.len(), rounds, seed);
@@ -72,7 +103,7 @@ impl Rounds {
         };
         Rounds {
             orders: orders.iter().map(named).collect(),
-            stopping_rule,
+            rule,
             seed,
             begun: 0,
         }
@@ -80,9 +111,12 @@ impl Rounds {
 
     /// Rounds in all, as far as is known.
     pub(super) fn planned(&self) -> usize {
-        let expected = self.stopping_rule.as_ref().map(StoppingRule::rounds);
+        let expected = match &self.rule {
+            Rule::Width(rule) => rule.rounds(),
+            Rule::Fixed | Rule::Gates(_) => self.orders.len(),
+        };
         // A prediction may be overtaken by the rounds.
-        expected.unwrap_or(self.orders.len()).max(self.begun)
+        expected.max(self.begun)
     }
 
     /// The next round; none when there are no more.
@@ -108,27 +142,44 @@ impl Rounds {
         self.seed.wrapping_add(number as u64)
     }
 
-    /// Whether another round is measured after those that have begun, which took so long. `compared`
-    /// are the variants whose intervals decide.
-    pub(super) fn next(
-        &mut self,
-        took: Duration,
-        records: &[RoundRecord],
-        compared: &[&str],
-        is_side_by_side: bool,
-    ) -> Next {
-        match &mut self.stopping_rule {
-            None => Next::GoOn(None),
-            Some(rule) => {
-                rule.side_by_side(is_side_by_side);
-                rule.next(self.begun, took, records, compared)
-            }
+    /// Names the gates that the rounds go on for, if they do.
+    pub(super) fn name_gates(&mut self, gates: &GateArgs) {
+        if let Rule::Gates(rule) = &mut self.rule {
+            rule.name(gates);
         }
     }
 
-    /// What became of the rule, for the recording; none when the number of rounds was fixed.
+    /// True if the gates are to be looked at after the rounds that have begun.
+    pub(super) fn looks_at_gates(&self) -> bool {
+        matches!(self.rule, Rule::Gates(_)) && GatesRule::looks_after(self.begun)
+    }
+
+    /// Whether another round is measured after those that have begun.
+    pub(super) fn next(&mut self, seen: &Seen<'_>) -> Next {
+        match &mut self.rule {
+            Rule::Fixed => Next::GoOn(None),
+            Rule::Width(rule) => {
+                rule.side_by_side(seen.is_side_by_side);
+                rule.next(self.begun, seen.took, seen.records, seen.compared)
+            }
+            Rule::Gates(rule) => rule.next(self.begun, seen.took, seen.is_decided),
+        }
+    }
+
+    /// What became of the wish for a width, for the recording; none without one.
     pub(super) fn until(&self) -> Option<UntilText> {
-        self.stopping_rule.as_ref().map(StoppingRule::text)
+        match &self.rule {
+            Rule::Width(rule) => Some(rule.text()),
+            Rule::Fixed | Rule::Gates(_) => None,
+        }
+    }
+
+    /// What became of the wish for decided gates, for the recording; none without one.
+    pub(super) fn decided(&self) -> Option<DecidedText> {
+        match &self.rule {
+            Rule::Gates(rule) => Some(rule.text()),
+            Rule::Fixed | Rule::Width(_) => None,
+        }
     }
 
     /// The orders as the recording has them: those that were planned, or where a rule has ended the
@@ -138,8 +189,8 @@ impl Rounds {
         candidates: &Candidates<'_>,
         is_interrupted: bool,
     ) -> Vec<Vec<String>> {
-        let rounds = match &self.stopping_rule {
-            Some(_) if !is_interrupted => self.begun,
+        let rounds = match &self.rule {
+            Rule::Width(_) | Rule::Gates(_) if !is_interrupted => self.begun,
             _ => self.planned(),
         };
         let names = |order: &Vec<CandidateId>| {

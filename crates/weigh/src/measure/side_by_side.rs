@@ -413,6 +413,7 @@ impl Experiment<'_> {
             record.left_out = Some(counted.left_out);
             record.requests = counted.requests;
             record.all_latency_ns_hdr = counted.all_latency;
+            record.left_out_answers = counted.left_out_answers;
             record.latency_means = counted.latency_means;
         }
         if let Some(cores) = ended.cores {

@@ -42,9 +42,9 @@ pub(super) enum Next {
 }
 
 impl StoppingRule {
-    /// The lab's rule; none when it has a fixed number of rounds.
+    /// The lab's rule; none when it does not go on for a width.
     pub(super) fn of(lab: &Lab) -> Option<StoppingRule> {
-        let until = lab.until.as_ref()?;
+        let until = lab.until_width()?;
         let text = UntilText {
             until: until.clone(),
             max_time_us: micros(lab.max_time),

@@ -5,8 +5,9 @@ use std::collections::btree_map::Entry;
 use std::net::SocketAddr;
 
 use lab::{Elsewhere, Endpoint, Lab, Setup, Variant};
-use model::Load;
+use model::{Goal, Load};
 use report::recording::VariantRecord;
+use stats::sequential::LOOKS;
 
 use crate::address;
 use crate::exit::Failure;
@@ -177,13 +178,16 @@ impl ConsentArgs {
                 "expected a bounded rate, found a search for the highest one".to_owned(),
             );
         }
-        let rounds = f64::from(lab.rounds);
+        let rounds = match lab.until {
+            Some(Goal::Gates) => *LOOKS.end() as f64,
+            Some(Goal::Width(_)) | None => f64::from(lab.rounds),
+        };
         let is_short = match (lab.load.requests(), lab.load.duration()) {
             // As many as there could be in the time.
             (Some(requests), _) => requests as f64 * rounds <= RATE_MAX * SECONDS_MAX,
             (None, long) => long.is_some_and(|it| it.as_secs_f64() * rounds <= SECONDS_MAX),
         };
-        if lab.until.is_some() || !is_short {
+        if lab.until_width().is_some() || !is_short {
             return too_much(format!(
                 "expected a load of at most {} minutes in all rounds, found more",
                 SECONDS_MAX / 60.0

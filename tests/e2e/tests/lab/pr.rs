@@ -138,6 +138,8 @@ fn a_change_that_costs_nothing_passes_and_says_what_is_the_same() {
     run.shows("(a server), HEAD~1; head is ");
     run.shows("built the same in both, byte for byte: `server`");
     run.shows("`typical overhead < 500us` on head: holds");
+    run.says("rounds go on until the gates are decided, 6 to 24 of them");
+    assert_eq!(repository.recording()["decided"]["ended"], "reached");
     repository.expect_clean();
     let revisions = &repository.recording()["revisions"];
     assert_eq!(revisions["head"]["subject"], "a sentence");
@@ -298,6 +300,11 @@ fn a_history_foretells_how_long_it_takes_and_a_gate_on_nobody_is_refused() {
     let second = repository.weigh(&foretold).exits_with(0);
     second.says("by 1 earlier run of `api` on this machine, one of 6 rounds takes about ");
     second.says(" ms (typical)");
+    // Nobody knows the longest latency to a nanosecond.
+    let never = ["--gate", "max overhead < 1ns"];
+    let undecidable = [&foretold[..], &never].concat();
+    let run = repository.weigh(&undecidable).exits_with(2);
+    run.says("the gate `max overhead < 1ns` cannot be decided: by 1 earlier run of `api`, 6 rounds know max to ±");
     let mut bisect = repository.subcommand(
         "bisect",
         &[

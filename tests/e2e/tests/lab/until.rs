@@ -23,6 +23,27 @@ fn a_wide_wish_ends_with_the_pilot() {
 }
 
 #[test]
+fn rounds_go_on_until_the_gates_are_decided() {
+    let gate = "typical overhead < 50ms";
+    let run = twins()
+        .run_with(&["--until", "gates", "--gate", gate])
+        .exits_with(0);
+    // The first look is after six rounds, and this limit is far away.
+    assert_eq!(rounds_begun(&run), 6, "{}", run.talk());
+    let recording = run.recording();
+    let decided = &recording["decided"];
+    assert_eq!(decided["ended"], "reached", "{decided}");
+    assert_eq!(decided["gates"][0], gate, "{decided}");
+    run.shows("until the gates are decided: decided");
+    run.shows("`typical overhead < 50ms` on twin: holds");
+    let late = World::new().variant("late", "server.delay: 5000");
+    let flags = ["--until", "gates", "--gate", "typical overhead < 1ms"];
+    let run = late.run_with(&flags).exits_with(4);
+    assert_eq!(run.recording()["decided"]["ended"], "reached");
+    assert_eq!(rounds_begun(&run), 6, "{}", run.talk());
+}
+
+#[test]
 fn a_wish_that_cannot_be_reached_ends_with_its_time_and_says_so() {
     let flags = ["--until", "mean +-0.0001%", "--max-time", "8s"];
     let run = twins().run_with(&flags).exits_with(7);
@@ -58,6 +79,7 @@ fn a_wish_that_is_none_and_a_time_without_a_wish_are_refused_before_anything_sta
     for (flags, part) in [
         (&["--until", "p98 ±2%"][..], "`p98` is not a figure"),
         (&["--until", "p99 2%"], "expected `±`"),
+        (&["--until", "gates"], "expected a gate to go on for"),
         (
             &["--max-time", "5s"],
             "expected `until` beside `--max-time`",

@@ -59,38 +59,117 @@ fn a_body_is_compared_as_it_reads_whatever_its_encoding() {
     }
 }
 
-/// Answers every second request with 429, whatever is asked.
-fn limiting() -> u16 {
+/// What a server answers to the head of a request, by how many requests of the connection came before it.
+type Answering = fn(&str, u64) -> Vec<u8>;
+
+/// A server on a free port, which it returns.
+fn serving(answering: Answering) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("it listens").port();
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            thread::spawn(move || answer(&stream));
+            thread::spawn(move || answer(&stream, answering));
         }
     });
     port
 }
 
-fn answer(stream: &TcpStream) {
+fn answer(stream: &TcpStream, answering: Answering) {
     let mut reader = BufReader::new(stream);
-    let mut line = String::new();
-    let mut answered = 0;
-    loop {
-        line.clear();
-        match reader.read_line(&mut line) {
-            Ok(1..) if line == "\r\n" => {}
-            Ok(1..) => continue,
-            _ => return,
+    for before in 0.. {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            match reader.read_line(&mut head) {
+                Ok(1..) => {}
+                _ => return,
+            }
         }
-        answered += 1;
-        let answer = match answered % 2 {
-            0 => "HTTP/1.1 429 Too Many Requests\r\ncontent-length: 4\r\n\r\nslow",
-            _ => "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
-        };
-        if (&*stream).write_all(answer.as_bytes()).is_err() {
+        let answer = answering(&head.to_ascii_lowercase(), before);
+        if (&*stream).write_all(&answer).is_err() {
             return;
         }
     }
+}
+
+/// Answers every second request with 429, whatever is asked.
+fn limiting() -> u16 {
+    serving(|_, before| match before % 2 {
+        0 => b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".to_vec(),
+        _ => b"HTTP/1.1 429 Too Many Requests\r\ncontent-length: 4\r\n\r\nslow".to_vec(),
+    })
+}
+
+/// Compresses its body if the request accepts gzip.
+fn compressing() -> u16 {
+    // By Python: gzip.compress(b'{"data":{"name":"' + b'x' * 600 + b'"}}', mtime=0)
+    const GZIP: [u8; 46] = [
+        31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 171, 86, 74, 73, 44, 73, 84, 178, 170, 86, 202, 75, 204,
+        77, 85, 178, 82, 170, 24, 5, 163, 128, 6, 64, 169, 182, 22, 0, 133, 242, 58, 198, 108, 2,
+        0, 0,
+    ];
+    serving(|head, _| {
+        let plain = format!("{{\"data\":{{\"name\":\"{}\"}}}}", "x".repeat(600));
+        let (coding, body) = match head.contains("gzip") {
+            true => ("content-encoding: gzip\r\n", GZIP.to_vec()),
+            false => ("", plain.into_bytes()),
+        };
+        let length = body.len();
+        let head = format!("HTTP/1.1 200 OK\r\n{coding}content-length: {length}\r\n\r\n");
+        [head.into_bytes(), body].concat()
+    })
+}
+
+/// Compares two addresses for a second, with these headers.
+fn ab(urls: [String; 2], flags: &[&str]) -> Run {
+    let folder = TempDir::new().expect("a folder");
+    let run = weigh_command()
+        .arg("ab")
+        .args(urls)
+        .args(["-r", "100", "-z", "900ms", "--rounds", "6", "--out"])
+        .arg(folder.path())
+        .args(flags)
+        .output();
+    Run::of(run.expect("weigh starts"))
+}
+
+#[test]
+fn a_compressing_service_is_compared_with_a_plain_one_by_what_bodies_say() {
+    let [plain, compressed] = [encoding(&[]), encoding(&["--encoding", "gzip"])];
+    let urls = [&plain, &compressed].map(|it| format!("http://{}/", it.address()));
+    let run = ab(urls, &["--full"]).ran();
+    run.shows("Bodies of responses");
+    run.shows("gzip");
+    run.shows("plain");
+    // The same body of another length is other work, whatever its encoding.
+    let longer = encoding(&["--encoding", "gzip", "--body", "100"]);
+    let urls = [&plain, &longer].map(|it| format!("http://{}/", it.address()));
+    ab(urls, &[]).exits_with(3);
+}
+
+#[test]
+fn a_service_that_compresses_when_asked_is_said_to_do_so() {
+    let url = format!("http://127.0.0.1:{}/", compressing());
+    let run = ab([url.clone(), url.clone()], &[]).ran();
+    run.shows("compresses when asked: add `headers: {Accept-Encoding: gzip}`");
+    let asked = ab([url.clone(), url], &["-H", "Accept-Encoding: gzip"]).ran();
+    let shown = asked.answer();
+    assert!(!shown.contains("compresses when asked"), "{shown}");
+    assert!(shown.contains("gzip"), "{shown}");
+}
+
+#[test]
+fn a_redirect_shows_where_it_leads() {
+    let port = serving(|_, _| {
+        b"HTTP/1.1 301 Moved Permanently\r\nlocation: /there\r\ncontent-length: 0\r\n\r\n".to_vec()
+    });
+    let url = format!("http://127.0.0.1:{port}/here");
+    let load = weigh_command()
+        .args(["load", "-c", "1", "-n", "10", &url])
+        .output();
+    let run = Run::of(load.expect("weigh starts")).exits_with(3);
+    run.shows("found 301 with `Location: /there`");
+    let run = ab([url.clone(), url], &[]).exits_with(3);
+    run.shows("found 301 with `Location: /there`");
 }
 
 #[test]

@@ -7,13 +7,14 @@ use crate::digits;
 
 impl CheckName {
     /// Every check, in the order of `docs/checks.md`.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Failures,
         Self::StoppedAnswering,
         Self::Missed,
         Self::LittlesLaw,
         Self::Rate,
         Self::LeftOut,
+        Self::LeftOutSlower,
         Self::Lateness,
         Self::LatenessApart,
         Self::ArrivalLaw,
@@ -47,6 +48,9 @@ impl CheckName {
             Self::LittlesLaw => "run it again with `--order in-turn`; if it stays, report a defect",
             Self::Rate => "lower the `rate`",
             Self::LeftOut => "name fewer `--variants`, lower the `rate`, or take a quieter machine",
+            Self::LeftOutSlower => {
+                "`pin` the systems away from the generator, or measure with `--order in-turn`"
+            }
             Self::Lateness => {
                 "give the generator a core: `pin` the systems, or run as root for real-time priority \
                  (`ulimit -r` grants it too)"
@@ -87,7 +91,7 @@ impl CheckName {
     /// Returns the rank of a cause. Of several failed checks the lowest rank explains the others. The machine
     /// comes before the generator, and the generator before the load.
     fn rank(self) -> usize {
-        const ORDER: [CheckName; 25] = [
+        const ORDER: [CheckName; 26] = [
             CheckName::StoppedAnswering,
             CheckName::Failures,
             CheckName::Throttling,
@@ -105,6 +109,7 @@ impl CheckName {
             CheckName::TargetStalls,
             CheckName::LatenessApart,
             CheckName::LeftOut,
+            CheckName::LeftOutSlower,
             CheckName::Missed,
             CheckName::Rate,
             CheckName::Lateness,
@@ -156,6 +161,9 @@ impl Check {
                 format!("connections and throughput × mean latency are {share} apart")
             }
             CheckName::LeftOut => format!("{share} of the cycles are in no figure"),
+            CheckName::LeftOutSlower => {
+                format!("the requests that were left out would raise the mean latency by {share}")
+            }
             CheckName::Rate => format!("the load stayed {share} below the plan"),
             CheckName::Lateness => format!("1 % of the sends left more than {long} late"),
             CheckName::LatenessApart => {

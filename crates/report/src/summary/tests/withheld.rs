@@ -46,8 +46,8 @@ fn every_format_shows_the_estimate_its_cause_and_that_it_is_not_trusted() {
     let ends = overhead.difference_low.zip(overhead.difference_high);
     let (low, high) = ends.unwrap();
     assert!(low < 90.0 && 90.0 < high, "{low} to {high}");
-    insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"No verdict: other programs used 75 % of the cores (failed check: lateness). Estimate +88 us (85 to 96), not trusted. End what else runs, or use `--until 'mean ±20us'`.");
-    insta::assert_snapshot!(row.verdict_text, @"no verdict: other programs used 75 % of the cores; ~+88 us (85 to 96), not trusted");
+    insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"No verdict: other programs used 75 % of the cores (failed check: lateness). Estimate +88 us (85 to 95), not trusted. End what else runs, or use `--until 'mean ±20us'`.");
+    insta::assert_snapshot!(row.verdict_text, @"no verdict: other programs used 75 % of the cores; ~+88 us (85 to 95), not trusted");
     let terminal = Terminal::plain(100);
     let one = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     for (format, text) in renderings(&recording, &summary) {
@@ -103,7 +103,7 @@ fn a_closed_loop_is_told_to_go_on_by_its_own_figure() {
         round.generator.waited_for_cpu = Some(Duration::from_micros(round.elapsed_us * 6 / 10));
     }
     let summary = Summary::of(&recording);
-    insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"No verdict: other programs used 51 % of the cores (failed check: generator starved). Estimate -11.2 ±0.6 % requests/s, not trusted. End what else runs, or use `--until 'requests ±2%'`.");
+    insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"No verdict: other programs used 51 % of the cores (failed check: generator starved). Estimate -11.2 ±0.5 % requests/s, not trusted. End what else runs, or use `--until 'requests ±2%'`.");
 }
 
 #[test]
@@ -117,8 +117,8 @@ fn without_a_trusted_baseline_there_are_values_and_an_estimate() {
     assert_eq!(row.verdict, Verdict::NotCompared);
     // Its own figures are trusted, and a difference is not.
     assert!(row.metric(Metric::Mean).unwrap().overhead.is_none());
-    insta::assert_snapshot!(row.verdict_text, @"not compared: the verdict on the baseline is withheld; ~-88 us (-96 to -85), not trusted");
-    insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"No verdict: other programs used 75 % of the cores (failed check: lateness) while the baseline `a` was measured. Estimate -88 us (-96 to -85), not trusted. End what else runs, or use `--until 'mean ±20us'`.");
+    insta::assert_snapshot!(row.verdict_text, @"not compared: the verdict on the baseline is withheld; ~-88 us (-95 to -85), not trusted");
+    insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"No verdict: other programs used 75 % of the cores (failed check: lateness) while the baseline `a` was measured. Estimate -88 us (-95 to -85), not trusted. End what else runs, or use `--until 'mean ±20us'`.");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn several_estimates_are_named_with_their_variants() {
         later(round, 2_240);
     }
     let summary = Summary::of(&recording);
-    insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"No verdict: 1 % of the sends left more than 2.26 ms late. Estimates, not trusted: +89 us (84 to 96) with `b`, +198 us (187 to 206) with `c`. Give the generator a core: `pin` the systems, or run as root for real-time priority (`ulimit -r` grants it too).");
+    insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"No verdict: 1 % of the sends left more than 2.26 ms late. Estimates, not trusted: +89 us (84 to 95) with `b`, +198 us (188 to 206) with `c`. Give the generator a core: `pin` the systems, or run as root for real-time priority (`ulimit -r` grants it too).");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn side_by_side_equal_lateness_asks_for_care_and_a_difference_withholds() {
     let found = check(&summary);
     assert_eq!(found.state, CheckState::Failed, "{found:?}");
     assert!((60.0..63.0).contains(&found.figure), "{found:?}");
-    insta::assert_snapshot!(summary.variants[1].verdict_text, @"no verdict: its sends and the baseline's were not equally late, by 61.2 us at least; ~+77 us (72 to 85), not trusted");
+    insta::assert_snapshot!(summary.variants[1].verdict_text, @"no verdict: its sends and the baseline's were not equally late, by 61.2 us at least; ~+77 us (72 to 84), not trusted");
     // Who opens a connection for each request waits for it: that is part of what is measured.
     for round in recording.rounds.iter_mut().filter(|it| it.variant == "b") {
         round.connect_ns_hdr = round.latency_ns_hdr.clone();

@@ -54,7 +54,8 @@ impl Run<'_> {
         };
         let folder = folder()?;
         let mut experiment = Experiment::new(lab, Addresses::default(), &folder, (console, stop))?
-            .published(self.account.clone());
+            .published(self.account.clone())
+            .deciding(self.gates.with_those_of(lab));
         let id = run_id(&lab.name);
         // Before the first object is made: this process may be killed at any moment.
         experiment.keep(&errand::of_run(&id, &place, connection.namespace()))?;

@@ -1,0 +1,189 @@
+//! Gates that a lab can never decide, by what earlier runs knew of their figures.
+
+use model::{Gate, Relation, Subject};
+use stats::sequential::{LOOKS, look_confidence};
+use stats::{Interval, sample, width};
+
+use super::Entry;
+use super::forecast::{self, Plan};
+use crate::confidence::CONFIDENCE;
+use crate::describe::plural;
+use crate::digits;
+
+/// Returns why a gate cannot be decided, by the latest runs of the lab like the planned one. A change that
+/// costs nothing must hold the gate: the limit must lie further from "no difference" than half of the interval
+/// that the rounds leave, which are the most rounds where they go on for the gates. `None` where it does, and where the history has no such run or does not know
+/// the figure.
+#[must_use]
+pub fn undecidable(history: &[Entry], plan: Plan<'_>, gate: &Gate) -> Option<String> {
+    let distance = distance(gate)?;
+    let (entries, _) = forecast::alike(history, plan);
+    let end = match plan.is_for_gates {
+        true => (*LOOKS.end(), look_confidence(CONFIDENCE)),
+        false => (plan.rounds, CONFIDENCE),
+    };
+    let halves: Vec<f64> = entries
+        .iter()
+        .filter_map(|entry| {
+            let width = entry.widths.get(&gate.metric)?;
+            let half = match gate.subject {
+                Subject::Ratio => width.ratio?,
+                _ => width.difference,
+            };
+            expected(half, width.confidence, entry.rounds, end)
+        })
+        .collect();
+    let half = sample::median(&halves)?;
+    if half < distance {
+        return None;
+    }
+    let shown = |value: f64| in_words(gate, value);
+    Some(format!(
+        "the gate `{}` cannot be decided: by {} of `{}`, {} rounds know {} to ±{}, and the limit is {} away \
+         from no difference; set it to {} or more, or gate a figure that scatters less, such as `typical`, \
+         `mean` or `cpu`",
+        gate.text,
+        plural(halves.len() as u64, "earlier run"),
+        plan.lab,
+        end.0,
+        gate.metric.name(),
+        shown(half),
+        shown(distance),
+        // With some room, so that it is decided and not only sometimes.
+        shown(half * 1.5)
+    ))
+}
+
+/// How far the limit of a gate lies from no difference, in the unit of its figure or as a share of the
+/// baseline. None for a gate that no difference breaks, and for one on a value, which history does not know.
+fn distance(gate: &Gate) -> Option<f64> {
+    let none = match gate.subject {
+        Subject::Value => return None,
+        Subject::Overhead => 0.0,
+        Subject::Ratio => 1.0,
+    };
+    let distance = match gate.relation {
+        Relation::Below | Relation::AtMost => gate.limit - none,
+        Relation::Above | Relation::AtLeast => none - gate.limit,
+    };
+    (distance > 0.0).then_some(distance)
+}
+
+/// Half of the width to expect, by a run with an interval of this half width and confidence over so many
+/// rounds. The end is a number of rounds, and the confidence of the interval that is judged then.
+fn expected(
+    half: f64,
+    confidence: f64,
+    rounds: usize,
+    (rounds_at_end, at_end): (usize, f64),
+) -> Option<f64> {
+    let interval = |half: f64, confidence: f64| Interval {
+        low: -half,
+        high: half,
+        confidence,
+    };
+    let error = width::standard_error(&interval(half, confidence), rounds)?;
+    let unit = width::standard_error(&interval(1.0, at_end), rounds)?;
+    width::half_width_expected(&interval(error / unit, at_end), rounds, rounds_at_end)
+}
+
+fn in_words(gate: &Gate, value: f64) -> String {
+    if gate.subject == Subject::Ratio {
+        let percent = value * 100.0;
+        return format!("{} %", digits::value(percent, Some(percent * 0.2)));
+    }
+    let unit = gate.metric.unit();
+    let shown = unit.shown(value);
+    format!(
+        "{} {}",
+        digits::value(shown, Some(shown * 0.2)),
+        unit.sign()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use model::Order;
+
+    use super::super::Width;
+    use super::super::tests::entry;
+    use super::*;
+    use crate::metric::Metric;
+    use crate::recording::METHOD;
+
+    fn history() -> Vec<Entry> {
+        let of = |number: usize| Entry {
+            machine: "here".to_owned(),
+            method: METHOD,
+            widths: BTreeMap::from([
+                (
+                    Metric::P99,
+                    Width {
+                        difference: 400.0,
+                        ratio: Some(0.65),
+                        confidence: 0.95,
+                    },
+                ),
+                (
+                    Metric::Typical,
+                    Width {
+                        difference: 4.0,
+                        ratio: Some(0.02),
+                        confidence: 0.95,
+                    },
+                ),
+            ]),
+            sha256: format!("{number}"),
+            ..entry(number, 0.0)
+        };
+        (0..12).map(of).collect()
+    }
+
+    fn found(gate: &str) -> Option<String> {
+        let plan = Plan {
+            lab: "api",
+            load: "100 requests/s",
+            machine: "here",
+            order: Order::SideBySide,
+            rounds: 8,
+            until: None,
+            is_for_gates: true,
+        };
+        undecidable(&history(), plan, &gate.parse().unwrap())
+    }
+
+    #[test]
+    fn a_limit_inside_of_every_interval_is_refused_with_the_width() {
+        // Half of an interval of 95 % over 8 rounds is 2.365 standard errors. One of 99 % over 24 rounds is
+        // 2.81 of those, which are smaller by the root of 3: 0.65 becomes 0.446.
+        let reason = found("p99 overhead < 5%").unwrap();
+        assert!(
+            reason.contains("by 12 earlier runs of `api`, 24 rounds know p99 to ±45 %"),
+            "{reason}"
+        );
+        assert!(
+            reason.contains("the limit is 5.0 % away from no difference"),
+            "{reason}"
+        );
+        assert!(reason.contains("set it to 67 % or more"), "{reason}");
+        assert!(found("p99 overhead < 0.1ms").is_some());
+        assert!(found("p99 ratio < 1.05").is_some());
+    }
+
+    #[test]
+    fn a_limit_beyond_the_intervals_is_not_refused() {
+        for gate in [
+            "typical overhead < 20us",
+            "typical overhead < 5%",
+            "p99 overhead < 80%",
+            // A limit on a value, one that asks for a saving, and a figure that the history does not have.
+            "p99 value < 1ms",
+            "p99 overhead < -1ms",
+            "mean overhead < 1us",
+        ] {
+            assert_eq!(found(gate), None, "{gate}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Rounds that go on until the gates are decided.
+//!
+//! Every gate holds, or one of them is broken: then no more rounds are needed. Each look costs confidence,
+//! which intervals pay with their width (`stats::sequential`).
+
+use std::time::Duration;
+
+use lab::Lab;
+use model::Goal;
+use report::Summary;
+use report::gate::Ruling;
+use report::recording::{DecidedText, UntilEnd};
+use stats::sequential::LOOKS;
+
+use super::stopping_rule::Next;
+use crate::gates::GateArgs;
+use crate::record::micros;
+
+/// Measures until the gates are decided, or until time or rounds run out.
+pub(super) struct GatesRule {
+    text: DecidedText,
+    max_time: Duration,
+}
+
+impl GatesRule {
+    /// The rule of a lab that goes on for its gates; none for another one.
+    pub(super) fn of(lab: &Lab) -> Option<GatesRule> {
+        (lab.until == Some(Goal::Gates)).then(|| GatesRule {
+            text: DecidedText {
+                gates: Vec::new(),
+                rounds_max: u32::try_from(*LOOKS.end()).expect("24"),
+                max_time_us: micros(lab.max_time),
+                // Until there is another reason.
+                ended: UntilEnd::Stopped,
+            },
+            max_time: lab.max_time,
+        })
+    }
+
+    /// Names the gates, for the recording.
+    pub(super) fn name(&mut self, gates: &GateArgs) {
+        self.text.gates = gates.texts();
+    }
+
+    /// What became of it, for the recording.
+    pub(super) fn text(&self) -> DecidedText {
+        self.text.clone()
+    }
+
+    /// True if gates are looked at after so many rounds.
+    pub(super) fn looks_after(rounds: usize) -> bool {
+        LOOKS.contains(&rounds)
+    }
+
+    /// Decides after so many rounds, which took so long, whether another one is measured.
+    pub(super) fn next(&mut self, rounds: usize, took: Duration, is_decided: bool) -> Next {
+        let each = took.div_f64(rounds.max(1) as f64);
+        self.text.ended = if is_decided {
+            UntilEnd::Reached
+        } else if rounds >= *LOOKS.end() {
+            UntilEnd::MaxRounds
+        // Another round must fit as a whole.
+        } else if took + each > self.max_time {
+            UntilEnd::MaxTime
+        } else {
+            return Next::GoOn(None);
+        };
+        Next::End
+    }
+}
+
+/// True if no further round can change how the run ends.
+pub(super) fn is_decided(summary: &Summary) -> bool {
+    let rulings = || summary.gates.iter().map(|judgement| judgement.ruling);
+    rulings().all(|it| it == Ruling::Holds) || rulings().any(|it| it == Ruling::Broken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule() -> GatesRule {
+        GatesRule {
+            text: DecidedText {
+                gates: Vec::new(),
+                rounds_max: 24,
+                max_time_us: 60_000_000,
+                ended: UntilEnd::Stopped,
+            },
+            max_time: Duration::from_secs(60),
+        }
+    }
+
+    #[test]
+    fn rounds_end_with_the_decision_the_time_or_their_number() {
+        let after = |rounds: usize, seconds: u64, is_decided: bool| {
+            let mut rule = rule();
+            match rule.next(rounds, Duration::from_secs(seconds), is_decided) {
+                Next::End => Some(rule.text().ended),
+                Next::GoOn(_) => None,
+            }
+        };
+        assert_eq!(after(6, 12, true), Some(UntilEnd::Reached));
+        assert_eq!(after(6, 12, false), None);
+        assert_eq!(after(24, 48, false), Some(UntilEnd::MaxRounds));
+        // The next round of 10 s would end after 70 s.
+        assert_eq!(after(6, 60, false), Some(UntilEnd::MaxTime));
+        assert_eq!(after(6, 50, false), None);
+    }
+}

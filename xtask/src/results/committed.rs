@@ -1,0 +1,47 @@
+//! Rules for the recordings that are committed with the labs.
+
+use std::fs;
+
+use report::{Metric, Recording, Summary};
+
+use crate::chores::{root, tracked};
+
+/// The recordings of all labs, by their paths.
+fn recordings() -> impl Iterator<Item = (String, Recording)> {
+    let files = tracked("labs").expect("git lists them").into_iter();
+    let records = files.filter(|file| file.contains("/records/") && file.ends_with(".json"));
+    records.map(|file| {
+        let text = fs::read_to_string(root().join(&file)).expect("a recording");
+        let recording =
+            Recording::from_json(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
+        (file, recording)
+    })
+}
+
+/// Whoever repeats a lab in an ordinary hour should land in its interval. If the round in the middle is far
+/// from an estimate, the report says so.
+#[test]
+fn the_round_in_the_middle_is_near_every_estimate() {
+    let mut far = Vec::new();
+    for (file, recording) in recordings() {
+        let summary = Summary::of(&recording);
+        for row in summary.variants.iter().filter(|row| !row.is_baseline) {
+            let overhead = row
+                .metric(Metric::Typical)
+                .and_then(|it| it.overhead.as_ref());
+            let known = overhead.and_then(|it| Some((it, it.half_width()?, it.median_of_rounds?)));
+            let Some((overhead, half, middle)) = known else {
+                continue;
+            };
+            let said = summary.adjusted.as_deref().unwrap_or_default();
+            let is_said = said.contains(&format!("with `{}`", row.name));
+            if (middle - overhead.difference).abs() > 2.0 * half && !is_said {
+                far.push(format!(
+                    "{file}: {}: {:.1} us (±{half:.1}), and the round in the middle is {middle:.1}",
+                    row.name, overhead.difference
+                ));
+            }
+        }
+    }
+    assert!(far.is_empty(), "{}", far.join("\n"));
+}
