@@ -7,7 +7,7 @@ use crate::metric::Metric;
 use crate::summary::Summary;
 use crate::summary::in_words::{amount, figure};
 
-/// What of a figure is quoted.
+/// The part of a figure that is quoted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// The size of the difference from the baseline with its interval: `90 us (60 to 110)`.
@@ -16,6 +16,8 @@ pub enum Form {
     Size,
     /// The change against the baseline with its interval, without a sign: `27 % (23 to 31)`.
     Percent,
+    /// The figure divided by that of the baseline, with its interval: `11.0 (8.7 to 11.6)`.
+    Ratio,
     /// The variant's own figure: `142 us`.
     Value,
 }
@@ -28,9 +30,10 @@ impl FromStr for Form {
             "difference" => Ok(Self::Difference),
             "size" => Ok(Self::Size),
             "percent" => Ok(Self::Percent),
+            "ratio" => Ok(Self::Ratio),
             "value" => Ok(Self::Value),
             other => Err(format!(
-                "expected `difference`, `size`, `percent` or `value`, found `{other}`"
+                "expected `difference`, `size`, `percent`, `ratio` or `value`, found `{other}`"
             )),
         }
     }
@@ -46,6 +49,13 @@ pub fn quoted(summary: &Summary, variant: &str, metric: Metric, form: Form) -> O
         Form::Value => Some(figure(metric.unit(), found.value)),
         Form::Size => Some(amount(metric.unit(), overhead()?.difference.abs())),
         Form::Difference => overhead()?.in_words(metric),
+        Form::Ratio => {
+            let overhead = overhead()?;
+            let (low, high) = overhead.ratio_low.zip(overhead.ratio_high)?;
+            let (from, to) = digits::interval_ends(low, high);
+            let value = digits::value(overhead.ratio?, Some((high - low) / 2.0));
+            Some(format!("{value} ({from} to {to})"))
+        }
         Form::Percent => {
             let overhead = overhead()?;
             let percent = |ratio: f64| (ratio - 1.0) * 100.0;

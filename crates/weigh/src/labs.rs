@@ -41,6 +41,20 @@ impl Wishes<'_> {
             lab::parse_with(path, files, self.settings)
         }
     }
+
+    /// The settings that a quick run changes, in a line; none where it changes none.
+    fn quick_settings(self, lab: &Lab) -> Option<String> {
+        let is_given = |name: &str| self.settings.iter().any(|(other, _)| other == name);
+        let own = lab.quick.iter().filter(|(name, _)| !is_given(name));
+        let own: Vec<String> = own.map(|(name, value)| format!("{name}={value}")).collect();
+        (self.is_quick && !own.is_empty()).then(|| {
+            format!(
+                "weigh: `{}` with `--quick` sets {}, as the lab says; `--with` sets another value",
+                lab.name,
+                own.join(", ")
+            )
+        })
+    }
 }
 
 impl SettingArgs {
@@ -76,7 +90,12 @@ pub(crate) fn read(
     let mut mistakes = 0;
     for path in &paths {
         match wishes.parse(path, &Disk) {
-            Ok(lab) => labs.push(lab),
+            Ok(lab) => {
+                if let Some(line) = wishes.quick_settings(&lab) {
+                    console.say(line);
+                }
+                labs.push(lab);
+            }
             Err(found) => {
                 mistakes += found.len();
                 // Of all labs, before any is measured: a run of hours must not end at a mistake in

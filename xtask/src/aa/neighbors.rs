@@ -131,7 +131,7 @@ fn lab(bench: &Bench, wait: Option<&str>, neighbor: &Neighbor) -> anyhow::Result
         ),
         Some(wait) => (
             planted::configuration(bench)?,
-            planted::coprocessor(bench, &format!("--delay={wait}")),
+            planted::coprocessor(bench, &format!("--delay={wait}"), ""),
             planted::COPROCESSOR,
         ),
     };

@@ -18,6 +18,8 @@ use crate::chores::root;
 struct Planted<'a> {
     what: &'a str,
     flag: &'a str,
+    /// Further flags of the null server.
+    more: &'a str,
     base_us: u32,
     figures: &'a [Figure],
 }
@@ -33,6 +35,7 @@ pub(super) fn delay(bench: &Bench, amounts: &[u32], repeat: u64) -> anyhow::Resu
     let planted = Planted {
         what: "later",
         flag: "--delay",
+        more: "",
         base_us: 200,
         figures: &[Figure::Typical, Figure::Median, Figure::Mean],
     };
@@ -40,9 +43,22 @@ pub(super) fn delay(bench: &Bench, amounts: &[u32], repeat: u64) -> anyhow::Resu
 }
 
 pub(super) fn burn(bench: &Bench, amounts: &[u32], repeat: u64) -> anyhow::Result<String> {
+    let in_program = burned(bench, ("of processor time more", ""), amounts, repeat)?;
+    let kernel = ("of processor time in the kernel more", "--burn-in-kernel");
+    let in_kernel = burned(bench, kernel, amounts, repeat)?;
+    Ok(format!("{in_program}\n{in_kernel}"))
+}
+
+fn burned(
+    bench: &Bench,
+    (what, more): (&str, &str),
+    amounts: &[u32],
+    repeat: u64,
+) -> anyhow::Result<String> {
     let planted = Planted {
-        what: "of processor time more",
+        what,
         flag: "--burn",
+        more,
         // More than the null server needs by itself, so that all of it is burned.
         base_us: 200,
         figures: &[Figure::Cpu, Figure::Typical],
@@ -103,11 +119,11 @@ pub(super) fn configuration(bench: &Bench) -> anyhow::Result<PathBuf> {
     Ok(configuration)
 }
 
-/// A coprocessor in the lines of a lab, with this flag of a null server.
-pub(super) fn coprocessor(bench: &Bench, flag: &str) -> String {
+/// A coprocessor in the lines of a lab, with this flag of a null server, which is a setting, and more flags.
+pub(super) fn coprocessor(bench: &Bench, flag: &str, more: &str) -> String {
     format!(
         "  coprocessor:\n    settings: {{flag: {flag}}}\n    \
-         run: \"'{}' null-server --listen {{{{addr}}}} --answer '{GO_ON}' {{{{flag}}}}\"\n    \
+         run: \"'{}' null-server --listen {{{{addr}}}} --answer '{GO_ON}' {{{{flag}}}} {more}\"\n    \
          ready: {{path: /}}\n    limits: {{cpus: 1}}\n",
         bench.programs.weigh.display(),
     )
@@ -118,7 +134,12 @@ pub(super) const COPROCESSOR: &str = "      COPROCESSOR: \"{{coprocessor.url}}\"
 
 fn lab(bench: &Bench, planted: &Planted<'_>, amount: u32) -> anyhow::Result<String> {
     let configuration = configuration(bench)?;
-    let Planted { flag, base_us, .. } = planted;
+    let Planted {
+        flag,
+        more,
+        base_us,
+        ..
+    } = planted;
     let command = format!("\"{}\"", bench.gateway_command(&configuration));
     let gateway = bench.gateway("", &command, COPROCESSOR);
     Ok(format!(
@@ -127,7 +148,7 @@ fn lab(bench: &Bench, planted: &Planted<'_>, amount: u32) -> anyhow::Result<Stri
          baseline: {{name: plain}}\nvariants:\n  \
          - {{name: planted, with: {{coprocessor.flag: {flag}={}us}}}}\n",
         bench.side_by_side(1),
-        coprocessor(bench, &format!("{flag}={base_us}us")),
+        coprocessor(bench, &format!("{flag}={base_us}us"), more),
         base_us + amount
     ))
 }

@@ -129,12 +129,13 @@ mod tests {
 
     /// Lines with an interval outside of places, of tables that a chore writes, and of blocks of code.
     fn intervals_typed(text: &str) -> impl Iterator<Item = String> + '_ {
-        let mut is_skipped = false;
+        let (mut is_written, mut is_code) = (false, false);
         let lines = text.lines().filter(move |line| {
             if line.starts_with("<!-- written by a chore") || line.starts_with("<!-- end of") {
-                is_skipped = line.starts_with("<!-- written");
+                is_written = line.starts_with("<!-- written");
             }
-            !is_skipped && !line.starts_with('|')
+            is_code ^= line.starts_with("```");
+            !is_written && !is_code && !line.starts_with('|')
         });
         lines
             .filter(|line| has_interval(&without_places(line)))

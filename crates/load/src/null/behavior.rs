@@ -17,6 +17,8 @@ pub struct Behavior {
     pub burn: Duration,
     /// [`burn`](Behavior::burn) is spent on every Nth request: 1 for each. At least 1.
     pub burn_every: u64,
+    /// Whether [`burn`](Behavior::burn) is spent in the kernel, which reads zeros, and not in the program.
+    pub burn_in_kernel: bool,
     /// Bytes of memory that are written on each request, one in each cache line: a neighbor who takes
     /// caches away. 0 for none.
     pub thrash_bytes: usize,
@@ -159,6 +161,7 @@ impl Default for Behavior {
             slow: Slow::default(),
             burn: Duration::ZERO,
             burn_every: 1,
+            burn_in_kernel: false,
             thrash_bytes: 0,
             stall: None,
             body_bytes: Behavior::JSON_BYTES_MIN,

@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -64,6 +65,8 @@ pub(super) struct Server {
     behavior: Behavior,
     rendered: [Rendered; 4],
     buffer: Vec<u8>,
+    /// Where the kernel reads zeros, if it is to be kept busy.
+    zeros: Option<File>,
     /// Memory to be written to.
     thrashed: Vec<u8>,
     /// Processor time of this thread when the last answer left.
@@ -87,6 +90,10 @@ impl Server {
             behavior: behavior.clone(),
             rendered: [0, WRONG, LAST, WRONG | LAST].map(|kind| render(behavior, kind)),
             buffer: vec![0; 64 * 1024],
+            zeros: match behavior.burn_in_kernel {
+                true => Some(File::open("/dev/zero")?),
+                false => None,
+            },
             thrashed: vec![0; behavior.thrash_bytes],
             spent_ns: clock::thread_cpu_ns(),
             seen: Seen::default(),
@@ -318,7 +325,15 @@ impl Server {
         }
         let enough_ns = self.spent_ns + to_ns(self.behavior.burn);
         while clock::thread_cpu_ns() < enough_ns {
-            std::hint::spin_loop();
+            match &mut self.zeros {
+                // A page takes the kernel less than a microsecond.
+                Some(zeros) => {
+                    let mut page = [0; 4096];
+                    // Whatever is read, the time is spent in the kernel.
+                    let _ = zeros.read(&mut page);
+                }
+                None => std::hint::spin_loop(),
+            }
         }
         // Read and not `enough_ns`: what went beyond it is not taken off the next request.
         self.spent_ns = clock::thread_cpu_ns();

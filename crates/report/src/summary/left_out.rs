@@ -29,7 +29,7 @@ pub struct LeftOutSummary {
 }
 
 impl LeftOutSummary {
-    /// Of all complete measurements of a variant; `None` where nothing is known to be left out.
+    /// Summarizes all complete measurements of a variant. `None` if no request was left out.
     pub(super) fn of(complete: &[&RoundRecord]) -> Option<Self> {
         // Slices are whole stretches of a load, and their requests are no cycles.
         let mut rounds = complete.iter().filter(|round| round.slices.is_none());
@@ -61,7 +61,7 @@ impl LeftOutSummary {
     }
 
     /// `` `a`: 27 % of the requests are in no latency (mean 206 us); the mean of all requests is 107 us, and
-    /// that of those that count 69.0 us ``. None where hardly any was left out.
+    /// that of those that count 69.0 us ``. None if at most a hundredth was left out.
     pub(crate) fn sentence(&self, variant: &str) -> Option<String> {
         let us = |value: f64| in_words::figure(Metric::Mean.unit(), value);
         (self.share > WORTH_A_LINE).then(|| {

@@ -42,8 +42,8 @@ pub struct SplitSummary {
 }
 
 impl SplitSummary {
-    /// Of the variants that are compared; `round_s` is how long a round took. None where the recording does not
-    /// tell it, and where no other length is much better.
+    /// Finds the best length for the variants that are compared. `round_s` is the length of a whole round. None if
+    /// the recording does not tell it, and if no other length is much better.
     pub(super) fn of(
         recording: &Recording,
         compared: &[(&Row<'_>, &Row<'_>)],
@@ -101,7 +101,7 @@ fn load_seconds(recording: &Recording) -> Option<f64> {
     load.model.duration().map(|length| length.as_secs_f64())
 }
 
-/// How many loads a round has, one after the other.
+/// The number of loads of a round, one after the other.
 fn loads_of_round(recording: &Recording) -> f64 {
     match recording.order_measured() {
         Order::InTurn => float(recording.variants.len() as u64),

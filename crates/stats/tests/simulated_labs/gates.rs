@@ -7,7 +7,7 @@ use stats::sequential::{LOOKS, look_confidence};
 use crate::CONFIDENCE;
 use crate::random::Random;
 
-/// What became of a gate `overhead < limit`.
+/// The result of a gate `overhead < limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ruling {
     Holds,
@@ -47,7 +47,7 @@ pub(crate) fn judged(
     (Ruling::Undecided, *LOOKS.end())
 }
 
-/// How often each ruling comes, and the mean number of rounds, of so many runs.
+/// Shares of the rulings, and the mean number of rounds.
 pub(crate) struct Tally {
     pub(crate) broken: f64,
     pub(crate) undecided: f64,

@@ -82,8 +82,8 @@ pub(crate) fn ever_claimed(kind: Kind, histories: u64) -> f64 {
     claims.count() as f64 / histories as f64
 }
 
-/// Share of histories in which a change by so many deviations after the first eighty runs is found within
-/// so many more runs.
+/// Share of histories in which a change after the first eighty runs is found. `deviations` is its size, and
+/// `runs` the number of runs after it.
 pub(crate) fn found_within(kind: Kind, deviations: f64, runs: usize, histories: u64) -> f64 {
     const BEFORE: usize = 80;
     let found = (0..histories).filter(|seed| {
@@ -99,7 +99,7 @@ pub(crate) fn found_within(kind: Kind, deviations: f64, runs: usize, histories: 
     found.count() as f64 / histories as f64
 }
 
-/// What public packages find in histories made the same way (`docs/evidence/change_points.py`).
+/// The results of public packages for histories of the same kinds (`docs/evidence/change_points.py`).
 const OTHERS: &str = include_str!("../../../../docs/evidence/change_points.tsv");
 
 /// The table of METHODOLOGY.md.

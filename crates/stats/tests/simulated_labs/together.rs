@@ -7,11 +7,11 @@ use stats::simultaneous::confidence_each;
 use crate::CONFIDENCE;
 use crate::random::Random;
 
-/// Labs of which each share is made.
+/// Labs of each row of the table.
 pub(crate) const LABS: u64 = 1_000;
 
 /// The differences of equal variants from their baseline, a row for each variant. Baseline and variants have a
-/// standard deviation of 1 from round to round, and six times that in one of so many rounds.
+/// standard deviation of 1 from round to round, and six times that in one of `spoiled` rounds.
 fn differences(
     seed: u64,
     (variants, rounds): (usize, usize),
@@ -32,7 +32,7 @@ fn differences(
     rows
 }
 
-/// How often all intervals of a lab hold, and their mean half width.
+/// Share of the labs in which all intervals hold, and the mean half width.
 pub(crate) struct Kept {
     pub(crate) together: f64,
     half_width: f64,

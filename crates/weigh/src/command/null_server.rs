@@ -47,6 +47,9 @@ pub(crate) struct Args {
     /// Spend it on every Nth request only.
     #[arg(long, value_name = "N", default_value_t = 1)]
     burn_every: u64,
+    /// Spend it in the kernel, and not in the program.
+    #[arg(long, requires = "burn")]
+    burn_in_kernel: bool,
     /// Write to so much memory on each request, a byte in each cache line: 4MiB.
     #[arg(long, value_name = "SIZE", value_parser = lab::size)]
     thrash: Option<u64>,
@@ -101,6 +104,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         },
         burn: args.burn.unwrap_or_default(),
         burn_every: args.burn_every,
+        burn_in_kernel: args.burn_in_kernel,
         // Cut to what can be addressed, which is more than there is.
         thrash_bytes: usize::try_from(args.thrash.unwrap_or_default()).unwrap_or(usize::MAX),
         stall: args.stall,

@@ -23,7 +23,7 @@ pub(super) struct GatesRule {
 }
 
 impl GatesRule {
-    /// The rule of a lab that goes on for its gates; none for another one.
+    /// Returns the rule if the lab goes on for its gates.
     pub(super) fn of(lab: &Lab) -> Option<GatesRule> {
         (lab.until == Some(Goal::Gates)).then(|| GatesRule {
             text: DecidedText {
@@ -42,17 +42,17 @@ impl GatesRule {
         self.text.gates = gates.texts();
     }
 
-    /// What became of it, for the recording.
+    /// Returns the result for the recording.
     pub(super) fn text(&self) -> DecidedText {
         self.text.clone()
     }
 
-    /// True if gates are looked at after so many rounds.
+    /// True if gates are looked at after this number of rounds.
     pub(super) fn looks_after(rounds: usize) -> bool {
         LOOKS.contains(&rounds)
     }
 
-    /// Decides after so many rounds, which took so long, whether another one is measured.
+    /// Decides after this number of rounds and this time if another round is measured.
     pub(super) fn next(&mut self, rounds: usize, took: Duration, is_decided: bool) -> Next {
         let each = took.div_f64(rounds.max(1) as f64);
         self.text.ended = if is_decided {

@@ -7,4 +7,5 @@ mod docs_ci;
 mod gates;
 mod history;
 mod page;
+mod readme;
 mod tare;
