@@ -8,8 +8,9 @@
 //! one about equally often. What a variant leaves behind (a warm cache, a busy core) so hits all
 //! alike.
 //!
-//! All seats of a cycle begin at a random phase, which is drawn anew for every cycle. Answers that take
-//! a multiple of the time between two seats would otherwise always arrive as another request leaves.
+//! Each seat begins at a random phase, which is drawn for every seat of every cycle. Answers that take a
+//! multiple of the time between two seats would otherwise arrive as another request leaves. The generator is
+//! awake then, and the answer seems to come earlier.
 
 use std::time::Duration;
 
@@ -23,9 +24,9 @@ const SEATS: u64 = 3;
 /// Purpose of the random numbers of phases.
 const PHASES: u64 = 7;
 
-/// The phase of a cycle is below this part of the time between two seats. Requests of neighboring cycles
-/// so keep three quarters of that time between them.
-const PHASE_PART: u128 = 4;
+/// The phase of a seat is below this part of the time between two seats. Requests so keep half of that time
+/// between them at least.
+const PHASE_PART: u128 = 2;
 
 /// One variant's place in a plan that several variants share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +99,7 @@ impl Iterator for SeatedSlots {
             self.next = self.slots.next();
             // Drawn for slots of other shards too, so that all threads and variants draw the same.
             let seat = self.seats.next();
-            let phase = self.seats.next_phase();
+            let phase = self.seats.next_phase(seat);
             if slot.index % self.shards == self.shard {
                 let until = self.next.map_or(self.end, |next| next.due);
                 return Some(Slot {
@@ -164,13 +165,21 @@ impl Seats {
         assert_eq!(self.block.len(), variants, "a cycle seats every variant");
     }
 
-    /// The phase of the next cycle, as 32 bits of a whole. Equal for all variants of a plan.
+    /// The phase of this seat in the next cycle, as 32 bits of a whole. All variants of a plan draw the same
+    /// phases, one for each seat.
     #[inline]
-    fn next_phase(&mut self) -> u64 {
-        match self.seat.variants {
-            1 => 0,
-            _ => self.phases.next() >> 32,
+    fn next_phase(&mut self, seat: usize) -> u64 {
+        let mut own = 0;
+        // No draw for one variant: its slots stay where the plan has them.
+        if self.seat.variants > 1 {
+            for other in 0..self.seat.variants {
+                let drawn = self.phases.next() >> 32;
+                if other == seat {
+                    own = drawn;
+                }
+            }
         }
+        own
     }
 
     /// How long after the due time of its cycle a seat is due.
