@@ -108,11 +108,25 @@ pub(crate) fn sentence_if_telling(summary: &Summary) -> Option<String> {
     is_telling.then(|| sentence(summary)).flatten()
 }
 
-/// What a reader must know of bodies, of all variants.
+/// Findings about bodies that a reader must know. A finding about several variants is one note.
 pub(crate) fn notes(summary: &Summary) -> Vec<String> {
-    let rows = summary.variants.iter();
-    rows.flat_map(|row| row.bodies.notes.iter().cloned())
-        .collect()
+    let mut findings: Vec<(String, Vec<String>)> = Vec::new();
+    for row in &summary.variants {
+        let name = format!("`{}`", row.name);
+        for note in &row.bodies.notes {
+            let finding = note.strip_prefix(&name).unwrap_or(note);
+            match findings.iter_mut().find(|(known, _)| known == finding) {
+                Some((_, names)) => names.push(name.clone()),
+                None => findings.push((finding.to_owned(), vec![name.clone()])),
+            }
+        }
+    }
+    let note = |(finding, names): (String, Vec<String>)| match names.as_slice() {
+        [name] => format!("{name}{finding}"),
+        all if all.len() == summary.variants.len() => format!("Every variant{finding}"),
+        several => format!("Each of {}{finding}", several.join(", ")),
+    };
+    findings.into_iter().map(note).collect()
 }
 
 /// The statuses of one variant, in words: `200: 90 % (50 % 1.2 ms), 429: 10 % (50 % 300 us)`.
@@ -139,4 +153,33 @@ pub(crate) fn status_sentences(summary: &Summary) -> Vec<String> {
     let rows = summary.variants.iter();
     rows.filter_map(|row| Some(format!("`{}` {}", row.name, statuses(row)?)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+
+    #[test]
+    fn a_finding_about_several_variants_is_one_note() {
+        let sample = Sample::closed().variant("a", 700.0).variant("b", 800.0);
+        let mut summary = Summary::of(&sample.variant("c", 900.0).build());
+        let finding = |name: &str| format!("`{name}` compresses when asked");
+        let mut notes_of = |names: &[&str]| {
+            for row in &mut summary.variants {
+                let is_named = names.contains(&row.name.as_str());
+                row.bodies.notes = is_named.then(|| finding(&row.name)).into_iter().collect();
+            }
+            notes(&summary)
+        };
+        assert_eq!(notes_of(&["b"]), ["`b` compresses when asked"]);
+        assert_eq!(
+            notes_of(&["a", "c"]),
+            ["Each of `a`, `c` compresses when asked"]
+        );
+        assert_eq!(
+            notes_of(&["a", "b", "c"]),
+            ["Every variant compresses when asked"]
+        );
+    }
 }

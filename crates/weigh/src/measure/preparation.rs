@@ -125,8 +125,15 @@ impl Experiment<'_> {
                 candidate.name()
             ));
         }
+        // A finding about several variants is told of the first. The report names all.
+        let others = self.candidates.iter().filter(|other| other.is_proven());
+        let told: Vec<String> = others
+            .flat_map(|other| report::body_notes(candidate.name(), &other.proven().proof))
+            .collect();
         for note in report::body_notes(candidate.name(), &proven.proof) {
-            self.session.progress.note(&note);
+            if !told.contains(&note) {
+                self.session.progress.note(&note);
+            }
         }
     }
 
