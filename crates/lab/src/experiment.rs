@@ -87,7 +87,7 @@ pub struct Lab {
     pub rounds: u32,
     /// How many pods of a cluster send the load, where it is measured in one. At least 1.
     pub generators: u32,
-    /// What to go on for. With a width, `rounds` are the pilot. With gates, they say nothing.
+    /// The goal that rounds go on for. With a width, `rounds` are the pilot. With gates, they do not count.
     pub until: Option<Goal>,
     /// The longest time to measure while `until` is not reached, from the first round on. Above 0.
     pub max_time: Duration,

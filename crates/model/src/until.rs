@@ -24,7 +24,7 @@ pub struct Until {
     pub half_width: HalfWidth,
 }
 
-/// What a run goes on for that has no fixed number of rounds.
+/// The goal of a run without a fixed number of rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Goal {
     /// Until intervals are as narrow as this.

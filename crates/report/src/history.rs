@@ -225,11 +225,11 @@ fn rounded(value: f64) -> f64 {
 fn widths(row: &VariantSummary) -> BTreeMap<Metric, Width> {
     let of = |(metric, figure): (&Metric, &MetricSummary)| {
         let overhead = figure.overhead.as_ref()?;
-        let half = |low: Option<f64>, high: Option<f64>| Some((high? - low?) / 2.0);
-        let difference = half(overhead.difference_low, overhead.difference_high)?;
+        let difference = overhead.half_width()?;
+        let of_ratio = overhead.ratio_low.zip(overhead.ratio_high);
         let width = Width {
             difference: rounded(difference),
-            ratio: half(overhead.ratio_low, overhead.ratio_high).map(rounded),
+            ratio: of_ratio.map(|(low, high)| rounded((high - low) / 2.0)),
             confidence: rounded(overhead.confidence?),
         };
         difference.is_finite().then_some((*metric, width))

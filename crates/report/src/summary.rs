@@ -149,7 +149,7 @@ pub struct Summary {
     /// What became of the wish for a narrow interval; absent when the number of rounds was fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<UntilSummary>,
-    /// What became of the wish for decided gates, as a sentence; absent where there was none.
+    /// The result of going on for the gates, as a sentence. Absent if the run did not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided: Option<String>,
     /// A length of rounds that would have given much narrower intervals in the same time; absent where there is
@@ -203,7 +203,7 @@ pub struct VariantSummary {
     /// What few requests pay, where the typical latency and the mean disagree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub few_pay: Option<FewPay>,
-    /// Its requests that are in no latency; absent where none is known to be.
+    /// Its requests that are in no latency. Absent if no request was left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOutSummary>,
     /// What each of its systems cost; empty when it has no number.
@@ -358,7 +358,7 @@ impl VariantSummary {
     }
 }
 
-/// What all rows share; `compared` are the variants with a verdict, each with its baseline.
+/// Makes the part that all rows share. `compared` are the variants with a verdict, each with its baseline.
 fn frame<'a>(
     recording: &'a Recording,
     rows: &'a [Row<'a>],

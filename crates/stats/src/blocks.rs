@@ -47,11 +47,10 @@ pub fn estimate(blocks: &[f64], confidence: f64) -> Option<Estimate> {
 #[must_use]
 pub fn mean(blocks: &[f64], confidence: f64) -> Option<Estimate> {
     let value = sample::mean(blocks)?;
-    let interval = sample::stddev(blocks)
+    let interval = student::half_width(blocks, confidence)
         .filter(|_| blocks.len() >= rounds_needed(confidence))
-        .map(|deviation| {
-            let error = deviation / (blocks.len() as f64).sqrt();
-            let half = student::quantile(confidence, blocks.len() - 1) * error * wider(blocks);
+        .map(|half| {
+            let half = half * wider(blocks);
             Interval {
                 low: value - half,
                 high: value + half,

@@ -307,17 +307,17 @@ pub fn location(values: &[f64], confidence: f64) -> Option<Estimate> {
     })
 }
 
-/// The interval of Student's t around the mean, `mean ± t s / sqrt(n)`, with the quantile `t` of `n - 1`
-/// degrees of freedom and the standard deviation `s` of `n` values. It contains the estimate. None with fewer
-/// than [`ROUNDS_BY_T`] rounds.
+/// The interval of Student's t around the mean, which contains the estimate. None with fewer than
+/// [`ROUNDS_BY_T`] rounds.
 fn interval_by_t(values: &[f64], estimate: f64, confidence: f64) -> Option<Interval> {
     let is_possible = confidence > 0.0 && confidence < 1.0;
     if values.len() < ROUNDS_BY_T || !is_possible {
         return None;
     }
-    let (mean, deviation) = (sample::mean(values)?, sample::stddev(values)?);
-    let t = student::quantile(confidence, values.len() - 1);
-    let half_width = t * deviation / (values.len() as f64).sqrt();
+    let (mean, half_width) = (
+        sample::mean(values)?,
+        student::half_width(values, confidence)?,
+    );
     Some(Interval {
         low: (mean - half_width).min(estimate),
         high: (mean + half_width).max(estimate),

@@ -2,6 +2,8 @@
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
+use crate::sample;
+
 /// Probability that a t value with so many degrees of freedom (at least 1) lies within `-t` and
 /// `t`, by its closed form for whole degrees (Abramowitz and Stegun, "Handbook of Mathematical
 /// Functions", 26.7.3 and 26.7.4).
@@ -48,6 +50,14 @@ pub(crate) fn quantile(confidence: f64, freedom: usize) -> f64 {
         }
     }
     libm::tan(f64::midpoint(low, high)) * scale
+}
+
+/// Half of the width of the interval around the mean, `t s / sqrt(n)`, with the quantile `t` of `n - 1` degrees of
+/// freedom and the standard deviation `s` of `n` values. `confidence` lies strictly between 0 and 1. None with
+/// fewer than two values.
+pub(crate) fn half_width(values: &[f64], confidence: f64) -> Option<f64> {
+    let error = sample::stddev(values)? / (values.len() as f64).sqrt();
+    Some(quantile(confidence, values.len() - 1) * error)
 }
 
 #[cfg(test)]

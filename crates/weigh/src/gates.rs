@@ -90,11 +90,6 @@ impl GateArgs {
         &self.gates
     }
 
-    /// The gates as they were written.
-    pub(crate) fn texts(&self) -> Vec<String> {
-        self.gates.iter().map(|gate| gate.text.clone()).collect()
-    }
-
     /// Whether the command line has one.
     pub(crate) fn is_any(&self) -> bool {
         !self.gates.is_empty()

@@ -35,7 +35,7 @@ fn the_round_in_the_middle_is_near_every_estimate() {
             };
             let said = summary.adjusted.as_deref().unwrap_or_default();
             let is_said = said.contains(&format!("with `{}`", row.name));
-            if (middle - overhead.difference).abs() > 2.0 * half && !is_said {
+            if overhead.is_far_from_median() && !is_said {
                 far.push(format!(
                     "{file}: {}: {:.1} us (±{half:.1}), and the round in the middle is {middle:.1}",
                     row.name, overhead.difference

@@ -12,8 +12,8 @@ use crate::digits;
 
 /// Returns why a gate cannot be decided, by the latest runs of the lab like the planned one. A change that
 /// costs nothing must hold the gate: the limit must lie further from "no difference" than half of the interval
-/// that the rounds leave, which are the most rounds where they go on for the gates. `None` where it does, and where the history has no such run or does not know
-/// the figure.
+/// that the rounds leave. If rounds go on for the gates, those are the most rounds. `None` if the gate can be
+/// decided, and if the history has no such run or does not know the figure.
 #[must_use]
 pub fn undecidable(history: &[Entry], plan: Plan<'_>, gate: &Gate) -> Option<String> {
     let distance = distance(gate)?;
@@ -92,13 +92,7 @@ fn in_words(gate: &Gate, value: f64) -> String {
         let percent = value * 100.0;
         return format!("{} %", digits::value(percent, Some(percent * 0.2)));
     }
-    let unit = gate.metric.unit();
-    let shown = unit.shown(value);
-    format!(
-        "{} {}",
-        digits::value(shown, Some(shown * 0.2)),
-        unit.sign()
-    )
+    forecast::about(gate.metric.unit(), value)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::Entry;
 use crate::confidence::CONFIDENCE;
 use crate::describe::plural;
 use crate::digits;
-use crate::metric::Metric;
+use crate::metric::{Metric, Unit};
 use crate::recording::METHOD;
 use crate::summary::in_words::minutes;
 
@@ -146,6 +146,13 @@ fn rounds_until(until: &Until, metric: Metric, entries: &[&Entry]) -> Option<usi
     rounds.get(rounds.len() / 2).copied()
 }
 
+/// A prediction of an amount, with two digits: `0.0040 ms`.
+pub(super) fn about(unit: Unit, value: f64) -> String {
+    let shown = unit.shown(value);
+    let digits = digits::value(shown, Some(shown * 0.2));
+    format!("{digits} {}", unit.sign())
+}
+
 fn interval(entry: &Entry) -> Interval {
     Interval {
         low: entry.overhead.low,
@@ -171,15 +178,7 @@ impl fmt::Display for Forecast {
         });
         let half_width = match self.metric {
             Metric::Requests => format!("{} of the rate", digits::percent(self.half_width)),
-            metric => {
-                let unit = metric.unit();
-                let shown = unit.shown(self.half_width);
-                format!(
-                    "{} {}",
-                    digits::value(shown, Some(shown * 0.2)),
-                    unit.sign()
-                )
-            }
+            metric => about(metric.unit(), self.half_width),
         };
         write!(
             formatter,

@@ -193,7 +193,7 @@ impl OverheadSummary {
     }
 
     /// True if the round in the middle lies more than two half widths from the estimate.
-    pub(crate) fn is_far_from_median(&self) -> bool {
+    pub fn is_far_from_median(&self) -> bool {
         let far = self.median_of_rounds.zip(self.half_width());
         far.is_some_and(|(median, half)| (median - self.difference).abs() > 2.0 * half)
     }

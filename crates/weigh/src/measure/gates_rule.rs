@@ -39,7 +39,7 @@ impl GatesRule {
 
     /// Names the gates, for the recording.
     pub(super) fn name(&mut self, gates: &GateArgs) {
-        self.text.gates = gates.texts();
+        self.text.gates = gates.all().iter().map(|gate| gate.text.clone()).collect();
     }
 
     /// Returns the result for the recording.

@@ -166,7 +166,7 @@ impl Rounds {
         }
     }
 
-    /// What became of the wish for a width, for the recording; none without one.
+    /// Returns the result of going on for a width, for the recording.
     pub(super) fn until(&self) -> Option<UntilText> {
         match &self.rule {
             Rule::Width(rule) => Some(rule.text()),
@@ -174,7 +174,7 @@ impl Rounds {
         }
     }
 
-    /// What became of the wish for decided gates, for the recording; none without one.
+    /// Returns the result of going on for the gates, for the recording.
     pub(super) fn decided(&self) -> Option<DecidedText> {
         match &self.rule {
             Rule::Gates(rule) => Some(rule.text()),
