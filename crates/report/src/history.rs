@@ -20,7 +20,9 @@ use std::collections::BTreeMap;
 use model::{Load, Order};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::Interval;
 
+use crate::confidence::CONFIDENCE;
 use crate::describe;
 use crate::metric::Metric;
 use crate::recording::{Environment, Recording};
@@ -97,6 +99,17 @@ pub struct Figure {
     /// older versions, whose intervals had 0.95 or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
+}
+
+impl Figure {
+    /// Returns the interval. Its ends are in order, even if a line by another hand has them reversed.
+    pub(crate) fn interval(&self) -> Interval {
+        Interval {
+            low: self.low.min(self.high),
+            high: self.low.max(self.high),
+            confidence: self.confidence.unwrap_or(CONFIDENCE),
+        }
+    }
 }
 
 /// How well a run knew a figure.

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use model::{HalfWidth, Order, Until};
-use stats::{Interval, sample, width};
+use stats::{sample, width};
 
 use super::Entry;
-use crate::confidence::CONFIDENCE;
 use crate::describe::plural;
 use crate::digits;
 use crate::metric::{Metric, Unit};
@@ -75,7 +74,7 @@ impl Forecast {
         let rounds = rounds.max(plan.rounds);
         let widths: Vec<f64> = entries
             .iter()
-            .filter_map(|it| width::half_width_expected(&interval(it), it.rounds, rounds))
+            .filter_map(|it| width::half_width_expected(&it.overhead.interval(), it.rounds, rounds))
             .collect();
         let took: Vec<f64> = entries.iter().filter_map(|it| it.round_s).collect();
         let runs: BTreeSet<&str> = entries.iter().map(|it| it.sha256.as_str()).collect();
@@ -140,7 +139,7 @@ fn rounds_until(until: &Until, metric: Metric, entries: &[&Entry]) -> Option<usi
     let mut rounds: Vec<usize> = entries
         .iter()
         .filter(|_| until.metric == metric)
-        .filter_map(|it| width::rounds_expected(&interval(it), it.rounds, wanted(it)?))
+        .filter_map(|it| width::rounds_expected(&it.overhead.interval(), it.rounds, wanted(it)?))
         .collect();
     rounds.sort_unstable();
     rounds.get(rounds.len() / 2).copied()
@@ -151,14 +150,6 @@ pub(super) fn about(unit: Unit, value: f64) -> String {
     let shown = unit.shown(value);
     let digits = digits::value(shown, Some(shown * 0.2));
     format!("{digits} {}", unit.sign())
-}
-
-fn interval(entry: &Entry) -> Interval {
-    Interval {
-        low: entry.overhead.low,
-        high: entry.overhead.high,
-        confidence: CONFIDENCE,
-    }
 }
 
 impl fmt::Display for Forecast {

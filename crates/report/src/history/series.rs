@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use stats::change_points::{Point, segments};
-use stats::{Interval, width};
+use stats::width;
 
 use super::{Entry, Figure};
-use crate::confidence::CONFIDENCE;
 use crate::digits;
 use crate::metric::{Metric, Unit};
 
@@ -177,21 +176,10 @@ fn sign(value: f64) -> &'static str {
 /// The overhead of an entry with its standard error, which follows from the confidence of the interval and
 /// the number of rounds.
 fn point(entry: &Entry) -> Point {
-    let Figure {
-        value,
-        low,
-        high,
-        confidence,
-    } = entry.overhead;
-    let interval = Interval {
-        low: low.min(high),
-        high: low.max(high),
-        confidence: confidence.unwrap_or(CONFIDENCE),
-    };
     Point {
-        value,
+        value: entry.overhead.value,
         // A line by another hand may have any number of rounds.
-        error: width::standard_error(&interval, entry.rounds).unwrap_or(0.0),
+        error: width::standard_error(&entry.overhead.interval(), entry.rounds).unwrap_or(0.0),
     }
 }
 
