@@ -15,10 +15,12 @@ use crate::answer::Answer;
 use crate::job::{BodyRule, Expectation, StatusRule};
 use crate::mismatch::Mismatch;
 use crate::parser::{Head, ParseError, Sink};
+use crate::recorder::encodings::Encoding;
 use crate::scenario::Wanted;
 
 mod alike;
 mod coded;
+mod encoding;
 pub(crate) mod graphql;
 #[cfg(test)]
 mod tests;
@@ -26,6 +28,7 @@ mod tests;
 use alike::Pattern;
 pub(crate) use coded::JudgedBy;
 use coded::{CodedReference, Coding};
+use encoding::encoding_of;
 use graphql::ErrorsScan;
 pub use graphql::GraphqlFault;
 
@@ -180,6 +183,9 @@ pub(crate) struct Findings {
     scan: ErrorsScan,
     /// The body so far, while there is no reference to compare with, or where parts are ignored.
     learned: Vec<u8>,
+    /// The content coding, for the counts of all responses.
+    pub(crate) encoding: Encoding,
+    /// The content coding, for the verdict on the body.
     coding: Coding,
     /// By what an encoded body was found right.
     pub(crate) judged_by: Option<JudgedBy>,
@@ -368,6 +374,7 @@ impl Sink for Judge<'_> {
     fn head(&mut self, head: &Head<'_>) {
         let findings = &mut *self.findings;
         findings.status = head.status;
+        findings.encoding = encoding_of(head);
         findings.wrong_status = !self.rules.status.accepts(head.status);
         // The mode stays `Skip`: nothing of this body will be judged.
         if findings.wrong_status {

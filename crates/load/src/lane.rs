@@ -156,6 +156,7 @@ impl Lane {
         }
         let times = slot.times(done_ns);
         self.recorder.bytes_in_bodies += slot.findings.body_bytes;
+        self.recorder.encodings.count(&slot.findings.encoding);
         let is_right = mismatch.is_none();
         if is_right && let Some(judged_by) = slot.findings.judged_by {
             judged_by.count(&mut self.recorder.coded);

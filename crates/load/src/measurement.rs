@@ -38,6 +38,8 @@ pub struct Measurement {
     pub bytes_in: u64,
     /// Bytes of the bodies of complete answers, without framing.
     pub bytes_in_bodies: u64,
+    /// Complete responses by `Content-Encoding`, such as `gzip`. Responses without one are `identity`.
+    pub encodings: BTreeMap<String, u64>,
     /// Right answers with a `Content-Encoding`, by how their content was judged.
     pub coded: CodedAnswers,
     /// Bytes written to the target's sockets.

@@ -15,6 +15,7 @@ use crate::measurement::{
 };
 
 mod blocks;
+pub(crate) mod encodings;
 mod finer;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ mod windows;
 pub(crate) mod wrong;
 
 pub(crate) use blocks::Blocks;
+use encodings::Encodings;
 use finer::Finer;
 use windows::Windows;
 
@@ -72,6 +74,7 @@ pub(crate) struct Recorder {
     statuses: Vec<u64>,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_in_bodies: u64,
+    pub(crate) encodings: Encodings,
     pub(crate) coded: CodedAnswers,
     pub(crate) bytes_out: u64,
     waited: u64,
@@ -120,6 +123,7 @@ impl Recorder {
             statuses: vec![0; 1000],
             bytes_in: 0,
             bytes_in_bodies: 0,
+            encodings: Encodings::default(),
             coded: CodedAnswers::default(),
             bytes_out: 0,
             waited: 0,
@@ -393,6 +397,7 @@ impl Recorder {
         }
         self.bytes_in += other.bytes_in;
         self.bytes_in_bodies += other.bytes_in_bodies;
+        self.encodings.absorb(&other.encodings);
         self.coded.add(&other.coded);
         self.bytes_out += other.bytes_out;
         self.waited += other.waited;
@@ -478,6 +483,7 @@ impl Recorder {
             statuses: statuses(&self.statuses),
             bytes_in: self.bytes_in,
             bytes_in_bodies: self.bytes_in_bodies,
+            encodings: self.encodings.into_counts(),
             coded: self.coded,
             bytes_out: self.bytes_out,
             planned: self.outcomes.total(),

@@ -75,9 +75,12 @@ pub(crate) fn sentence(summary: &Summary) -> Option<String> {
     let each: Vec<String> = counted(summary)
         .map(|row| {
             let bodies = &row.bodies;
-            let encoded = match bodies.encodings.is_empty() {
-                true => String::new(),
-                false => format!(" in {} ({} decoded)", bodies.encoding(), bodies.decoded()),
+            let encoded = match (bodies.encodings.is_empty(), bodies.decoded_bytes) {
+                (true, _) => String::new(),
+                (false, None) => format!(" in {}", bodies.encoding()),
+                (false, Some(_)) => {
+                    format!(" in {} ({} decoded)", bodies.encoding(), bodies.decoded())
+                }
             };
             format!("`{}` {} bytes{encoded}", row.name, bodies.bytes())
         })

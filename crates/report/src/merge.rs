@@ -7,6 +7,7 @@
 //! Absent on purpose: corrections of clocks. `--start-at` makes shards begin at one moment, as far as
 //! the clocks of their machines agree; without it they are put where their own clocks say.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -321,6 +322,7 @@ fn sum(rounds: &[RoundRecord]) -> RoundRecord {
     }
     whole.bytes_in = total(|round| round.bytes_in);
     whole.bytes_in_bodies = rounds.iter().map(|round| round.bytes_in_bodies).sum();
+    whole.encodings = encodings(rounds);
     whole.coded = coded(rounds);
     let by_status = latency_by_status(rounds).into_iter();
     whole.latency_by_status_ns_hdr = by_status
@@ -348,6 +350,17 @@ fn sum(rounds: &[RoundRecord]) -> RoundRecord {
     }
     whole.failures = failures(rounds);
     whole
+}
+
+/// Returns the counts of all shards, or `None` if one shard has not counted.
+fn encodings(rounds: &[RoundRecord]) -> Option<BTreeMap<String, u64>> {
+    let mut all = BTreeMap::new();
+    for round in rounds {
+        for (coding, responses) in round.encodings.as_ref()? {
+            *all.entry(coding.clone()).or_default() += responses;
+        }
+    }
+    Some(all)
 }
 
 fn coded(rounds: &[RoundRecord]) -> Option<CodedAnswers> {

@@ -53,3 +53,18 @@ fn a_load_that_a_number_ends_lasts_to_its_last_outcome() {
         std::time::Duration::from_millis(40)
     );
 }
+
+#[test]
+fn names_without_end_are_counted_together() {
+    let mut all = super::encodings::Encodings::default();
+    for index in 0..100 {
+        all.count(&std::borrow::Cow::Owned(format!("x{index:02}")));
+    }
+    let mut twice = super::encodings::Encodings::default();
+    twice.absorb(&all);
+    twice.absorb(&all);
+    let counts = twice.into_counts();
+    assert_eq!(counts.len(), 17);
+    assert_eq!(counts["x00"], 2);
+    assert_eq!(counts["other"], 2 * (100 - 16));
+}

@@ -60,6 +60,10 @@ pub struct RoundRecord {
     pub bytes_in: u64,
     /// Bytes of bodies received; absent when not counted apart.
     pub bytes_in_bodies: Option<u64>,
+    /// Complete responses by `Content-Encoding`, such as `gzip`. Responses without one are `identity`.
+    /// Absent in recordings of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encodings: Option<BTreeMap<String, u64>>,
     /// How answers with a `Content-Encoding` were judged; absent without such answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coded: Option<CodedAnswers>,

@@ -9,11 +9,19 @@ use crate::digits;
 use crate::float::float;
 use crate::recording::{Proof, RoundRecord, VariantRecord, latency_by_status};
 
+/// The name of plain bodies among content codings (RFC 9110, section 8.4.1).
+const IDENTITY: &str = "identity";
+
 /// The bodies of a variant's responses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BodiesSummary {
-    /// The content codings that its proof saw, each once; empty for plain bodies, and without a proof.
+    /// The content codings of its responses, the most frequent first. Empty if all bodies are plain, and
+    /// if neither the load nor a proof recorded them.
     pub encodings: Vec<String>,
+    /// Complete responses under load by content coding, `identity` for plain bodies. Empty for
+    /// recordings of versions that did not count them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub responses_by_encoding: BTreeMap<String, u64>,
     /// Mean length of a body as it came, in bytes; absent where bodies were not counted.
     pub bytes_mean: Option<f64>,
     /// Mean length of the encoded bodies of the proof when decoded, in bytes; absent without any.
@@ -52,26 +60,35 @@ pub(super) fn of(
     rounds: &[&RoundRecord],
 ) -> BodiesSummary {
     let mut checked = CodedAnswers::default();
+    let mut by_encoding: BTreeMap<String, u64> = BTreeMap::new();
     let (mut bytes, mut responses) = (Some(0), 0);
     for round in rounds {
         bytes = bytes.zip(round.bytes_in_bodies).map(|(sum, own)| sum + own);
         responses += round.outcomes.completed();
+        for (coding, responses) in round.encodings.iter().flatten() {
+            *by_encoding.entry(coding.clone()).or_default() += responses;
+        }
         if let Some(own) = &round.coded {
             checked.add(own);
         }
     }
     let bytes = bytes.filter(|_| responses > 0);
     let answers = variant.proof.iter().flat_map(|proof| &proof.answers);
-    let mut encodings: Vec<String> = Vec::new();
+    let mut encodings: Vec<String> = by_frequency(&by_encoding)
+        .into_iter()
+        .map(|(coding, _)| coding.to_owned())
+        .filter(|coding| coding != IDENTITY)
+        .collect();
     let mut decoded = Vec::new();
     for encoding in answers.filter_map(|answer| answer.encoding.as_ref()) {
-        if !encodings.contains(&encoding.coding) {
+        if by_encoding.is_empty() && !encodings.contains(&encoding.coding) {
             encodings.push(encoding.coding.clone());
         }
         decoded.push(float(encoding.decoded_bytes));
     }
     BodiesSummary {
         encodings,
+        responses_by_encoding: by_encoding,
         bytes_mean: bytes.map(|bytes| float(bytes) / float(responses)),
         decoded_bytes: (!decoded.is_empty())
             .then(|| decoded.iter().sum::<f64>() / float(decoded.len() as u64)),
@@ -83,6 +100,16 @@ pub(super) fn of(
             .as_ref()
             .map_or_else(Vec::new, |proof| notes(&variant.name, proof)),
     }
+}
+
+/// Returns the counts that are not zero, the largest first.
+fn by_frequency(counts: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
+    let counted = counts.iter().filter(|(_, responses)| **responses > 0);
+    let mut sorted: Vec<(&str, u64)> = counted
+        .map(|(coding, responses)| (coding.as_str(), *responses))
+        .collect();
+    sorted.sort_by_key(|(_, responses)| std::cmp::Reverse(*responses));
+    sorted
 }
 
 /// Whether answers to requests of the same names have the same content, where one of the two is encoded.
@@ -141,11 +168,24 @@ pub(super) fn by_status(rounds: &[&RoundRecord]) -> BTreeMap<u16, StatusSummary>
 }
 
 impl BodiesSummary {
-    /// `gzip`, or `plain`.
+    /// Returns `gzip`, `plain`, or the shares if responses differ: `gzip 60 %; plain 40 %`.
     pub(crate) fn encoding(&self) -> String {
-        match self.encodings.is_empty() {
-            true => "plain".to_owned(),
-            false => self.encodings.join("; "),
+        let total: u64 = self.responses_by_encoding.values().sum();
+        let name = |coding: &str| match coding {
+            IDENTITY => "plain".to_owned(),
+            coding => coding.to_owned(),
+        };
+        match by_frequency(&self.responses_by_encoding).as_slice() {
+            [] if self.encodings.is_empty() => name(IDENTITY),
+            [] => self.encodings.join("; "),
+            [(only, _)] => name(only),
+            several => {
+                let shares = several.iter().map(|(coding, responses)| {
+                    let share = digits::percent(float(*responses) / float(total));
+                    format!("{} {share}", name(coding))
+                });
+                shares.collect::<Vec<_>>().join("; ")
+            }
         }
     }
 

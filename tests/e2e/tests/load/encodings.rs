@@ -157,6 +157,42 @@ fn a_service_that_compresses_when_asked_is_said_to_do_so() {
     assert!(shown.contains("gzip"), "{shown}");
 }
 
+/// Compresses one body of four, as a cache that fills does.
+fn compressing_at_times() -> u16 {
+    serving(|_, before| {
+        let coding = match before % 4 {
+            0 => "content-encoding: GZIP\r\n",
+            _ => "",
+        };
+        format!("HTTP/1.1 200 OK\r\n{coding}content-length: 2\r\n\r\nok").into_bytes()
+    })
+}
+
+#[test]
+fn a_load_shows_the_encodings_of_its_responses() {
+    let shown = |port: u16, flags: &[&str]| {
+        let run = weigh_command()
+            .args([
+                "load",
+                &format!("http://127.0.0.1:{port}/"),
+                "-c",
+                "1",
+                "-n",
+                "100",
+            ])
+            .args(flags)
+            .output();
+        Run::of(run.expect("weigh starts")).ran()
+    };
+    shown(compressing(), &[]).shows("620 bytes a response, plain");
+    shown(compressing(), &["-H", "Accept-Encoding: gzip"]).shows("46 bytes a response, gzip");
+    let port = compressing_at_times();
+    shown(port, &[]).shows("2 bytes a response, plain 75 %; gzip 25 %");
+    let counts = &row(&shown(port, &["--format", "json"]))["bodies"]["responses_by_encoding"];
+    assert_eq!(counts["gzip"], 25, "{counts}");
+    assert_eq!(counts["identity"], 75, "{counts}");
+}
+
 #[test]
 fn a_redirect_shows_where_it_leads() {
     let port = serving(|_, _| {
