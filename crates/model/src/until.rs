@@ -64,9 +64,9 @@ FIGURE  {}
 WIDTH   half of the width of the interval of the difference: 2% of the baseline's
         own value, or an amount with its unit (0.1ms, 50us, 100/s, 1MB/s, 4MiB)
 
-+- and +/- mean the same as ±. With several variants, all must be reached.
++- and +/- are other forms of ±. With several variants, each must reach the width.
 
-`gates` goes on until every gate holds or one is broken, for 6 to 24 rounds.",
+`gates` adds rounds until each gate holds or one is broken, 6 to 24 in all.",
         Metric::list(8, 80)
     )
 }

@@ -87,15 +87,14 @@ impl From<Exit> for ExitCode {
 /// The table shown at the end of `weigh --help`.
 pub(crate) const TABLE: &str = "\
 Exit codes:
-  0  everything asked for was done
-  1  a defect in weigh, or in the machine below it
-  2  the command line or a file is wrong; nothing was started
-  3  the run happened, and answers were wrong or missing, or a variant did not do its work;
-     numbers were withheld
-  4  the run happened, and a gate did not pass: it was broken, or undecided
-  5  something needed is missing or not ready
-  6  stopped by the user; what was recorded is kept and marked
-  7  a check failed and the verdict was withheld, or --until was not reached";
+  0  success
+  1  a defect in weigh or in the machine
+  2  the command line or a file is wrong. Nothing was started
+  3  responses were wrong or missing, or a variant did not do its work. Its figures are withheld
+  4  a gate did not pass: it is broken or undecided
+  5  a program, a port or a system is missing or not ready
+  6  stopped by the user. The recording contains the rounds until then
+  7  a check failed and the verdict is withheld, or --until was not reached";
 
 /// Why a subcommand could not do what was asked, for `main` to print and leave with.
 #[derive(Debug)]

@@ -9,17 +9,17 @@ use report::{Layout, LayoutError, Recording, Summary, Terminal};
 /// A layout of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Page {
-    /// The answer, one table and what failed: a screen of a terminal.
+    /// The answer, one table and all failures, for one screen of a terminal.
     Text,
-    /// Every table for a terminal.
+    /// All tables for a terminal.
     Full,
     /// Markdown, to paste into a pull request.
     Md,
-    /// One page that works offline.
+    /// One page of HTML that works offline.
     Html,
-    /// Every figure, with its unit in its name.
+    /// All figures, with units in their names.
     Json,
-    /// One line a figure.
+    /// One line for each figure.
     Csv,
     /// At most 30 lines of Markdown, for a comment on a pull request.
     Comment,
@@ -72,7 +72,7 @@ pub(crate) struct PageArgs {
     /// Layout of the answer.
     #[arg(long, value_enum, default_value = "text")]
     format: Page,
-    /// Every table on the terminal, as --format full.
+    /// Print all tables on the terminal, like --format full.
     #[arg(long, conflicts_with = "format")]
     full: bool,
 }

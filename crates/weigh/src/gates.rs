@@ -10,10 +10,10 @@ use crate::exit::{Exit, Failure};
 /// Limits that must be kept.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct GateArgs {
-    /// A limit to keep, as `rhai p99 overhead < 0.2ms`; may be given several times.
+    /// A limit, such as `rhai p99 overhead < 0.2ms`. Repeat the flag for several limits.
     #[arg(long = "gate", value_name = "GATE", long_help = long_help())]
     gates: Vec<Gate>,
-    /// Whether an undecided gate passes.
+    /// The result of an undecided gate.
     #[arg(
         long,
         value_enum,
@@ -26,8 +26,8 @@ pub(crate) struct GateArgs {
 
 fn long_help() -> String {
     format!(
-        "A limit to keep, judged on the interval; may be given several times. A gate that does not \
-         pass is exit code 4.\n\n{}",
+        "A limit, judged by the interval. Repeat the flag for several limits. If a gate does not pass, \
+         the exit code is 4.\n\n{}",
         gate::grammar()
     )
 }
@@ -35,7 +35,7 @@ fn long_help() -> String {
 /// What an undecided gate does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Undecided {
-    /// What was not shown is not claimed.
+    /// An undecided gate fails.
     #[default]
     Fail,
     /// Only a broken gate fails.

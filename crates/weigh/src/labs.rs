@@ -11,10 +11,10 @@ use crate::files::Disk;
 /// Settings that a person wants otherwise than a lab has them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SettingArgs {
-    /// Another value of a setting, or the name of one of its choices; may be given several times.
+    /// Another value of a setting, or the name of one of its choices. Repeat the flag for several settings.
     ///
-    /// `NAME=VALUE` for a setting of the lab, `SYSTEM.NAME=VALUE` for one of a system. A variant that
-    /// says something of the setting itself keeps it.
+    /// `NAME=VALUE` changes a setting of the lab, `SYSTEM.NAME=VALUE` a setting of a system. A variant with
+    /// its own value keeps that value.
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) with: Vec<(String, String)>,
 }

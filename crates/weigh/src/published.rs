@@ -26,16 +26,16 @@ use scrape::Bind;
 /// To whom a run is shown.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct PublishArgs {
-    /// Serve what is counted for Prometheus, at http://ADDR/metrics, while this runs.
+    /// Serve the counts for Prometheus at http://ADDR/metrics during the run.
     ///
-    /// ADDR is a port of 127.0.0.1, or an address with a port. Beyond loopback, whoever reaches the
-    /// address can read it. See docs/telemetry.md.
+    /// ADDR is a port of 127.0.0.1, or an address with a port. Everyone who reaches the address can read
+    /// the counts. See docs/telemetry.md.
     #[arg(long, value_name = "ADDR", help_heading = "Output", hide_short_help = true, value_parser = scrape::bind)]
     prometheus: Option<Bind>,
-    /// Push it to an OpenTelemetry collector every second: http://127.0.0.1:4318.
+    /// Push the counts to an OpenTelemetry collector each second: http://127.0.0.1:4318.
     ///
-    /// OTLP over HTTP, in protobuf; /v1/metrics is added to a URL without a path. A collector that
-    /// cannot be reached is said once, and stops nothing.
+    /// The format is OTLP over HTTP, in protobuf. A URL without a path gets /v1/metrics. If the collector
+    /// is not reachable, `weigh` warns once and continues.
     #[arg(long, value_name = "URL", help_heading = "Output", hide_short_help = true, value_parser = otlp::endpoint)]
     otlp: Option<Endpoint>,
 }

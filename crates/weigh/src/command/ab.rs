@@ -20,45 +20,48 @@ use crate::stop::Stop;
 use crate::systems::ConsentArgs;
 use text::{Arrivals, Comparison, FILE, Side};
 
-/// Compare two URLs that are up already: what does B cost, compared with A?
+/// Compare two URLs of running servers: what does B cost, compared with A?
 ///
-/// First both must give the same answer. Then each due time is one request to each, in an order drawn
-/// anew, in several blocks of time; the difference is judged over the blocks. Nothing is started or
-/// stopped, so what another start would differ by is not in the interval.
+/// First, both must give the same response. Then each due time sends one request to each, in a random
+/// order. The load has several blocks of time, and the interval of the difference follows from the
+/// blocks. `weigh` starts and stops no server, so the interval does not contain differences between
+/// starts.
 ///
-/// It is a lab of two systems with `url`; --write-lab keeps it, to be changed and run by weigh lab.
+/// The comparison is a lab with two systems with `url`. --write-lab writes it to a folder, where you can
+/// change it and run it with `weigh lab`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What it is compared with: http://HOST:PORT/PATH, or https.
+    /// The baseline: http://HOST:PORT/PATH, or https.
     #[arg(value_name = "URL_A", value_parser = address::url)]
     a: Uri,
-    /// What is compared with it.
+    /// The URL to compare with the baseline.
     #[arg(value_name = "URL_B", value_parser = address::url)]
     b: Uri,
 
-    /// Requests a second to each of the two, such as 100 or 0.5/s.
+    /// Requests per second to each URL, such as 100 or 0.5/s.
     ///
-    /// Without this flag and -c, two short loads to each show latency and processor time, and the run
-    /// chooses a rate of at most 100/s at which the servers use less than a fifth of the cores.
+    /// Without this flag and -c, `weigh` sends two short loads to each URL to see latency and processor
+    /// time. Then it chooses a rate of at most 100/s at which the servers use less than a fifth of the
+    /// cores.
     #[arg(short, short_alias = 'R', long, help_heading = "Load", value_parser = super::load::phases::rate, conflicts_with = "connections")]
     rate: Option<Rate>,
-    /// Closed loop: so many connections, each sending its next request when its last answer is
-    /// complete. The two have the load in turn, in short slices.
+    /// Closed loop with this number of connections. Each connection sends its next request when its last
+    /// response is complete. The load alternates between the URLs in short slices.
     #[arg(short, long, value_name = "N", help_heading = "Load", value_parser = clap::value_parser!(u32).range(1..=65_000))]
     connections: Option<u32>,
-    /// How long the load is in all, such as 10s or 2m [default: 10s with -r or -c, else as the chosen
-    /// rate needs].
+    /// Total time of the load, such as 10s or 2m [default: 10s with -r or -c, otherwise the time that the
+    /// chosen rate needs].
     #[arg(short = 'z', long, value_name = "TIME", help_heading = "Load", value_parser = lab::duration)]
     duration: Option<Duration>,
-    /// Blocks of time that the load is cut into; fewer than 6 can show no difference.
+    /// Number of blocks of time. Fewer than 6 blocks cannot show a difference.
     #[arg(long, value_name = "N", help_heading = "Load", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 
-    /// Method [default: GET, or POST when there is a body].
+    /// Method [default: GET, or POST with a body].
     #[arg(short, long, help_heading = "Request")]
     method: Option<String>,
-    /// A header, such as 'Accept: application/json'; may be given several times.
+    /// A header, such as 'Accept: application/json'. Repeat the flag for several headers.
     #[arg(
         short = 'H',
         long = "header",
@@ -66,46 +69,46 @@ pub(crate) struct Args {
         help_heading = "Request"
     )]
     headers: Vec<String>,
-    /// The body; @FILE reads it from a file.
+    /// The body. @FILE reads it from a file.
     #[arg(short, long = "data", value_name = "BODY", help_heading = "Request")]
     data: Option<String>,
-    /// How long a request may take before it counts as failed.
+    /// Time after which a request has failed.
     #[arg(long, value_name = "TIME", help_heading = "Request", default_value = "10s", value_parser = lab::duration)]
     timeout: Duration,
     /// Accept any certificate.
     #[arg(short = 'k', long, help_heading = "Request")]
     insecure: bool,
 
-    /// The status of a right answer, or several: 200, 2xx, 200,429 [default: any from 200 to 299].
+    /// Expected statuses: 200, 2xx, 200,429 [default: any from 200 to 299].
     ///
-    /// Bodies are compared within one status only. With 429 or 503 among them the run goes on when a server
-    /// asks for less load.
+    /// `weigh` compares bodies of one status only. With 429 or 503 in the list, the run continues if a
+    /// server requests less load.
     #[arg(long, visible_alias = "expect", value_name = "STATUS", help_heading = "Answers", value_delimiter = ',', value_parser = StatusPart::read)]
     status: Vec<StatusPart>,
-    /// What may differ between the two answers, as a JSON pointer such as /timing; may be given
-    /// several times.
+    /// A member that may differ between the two responses, as a JSON pointer such as /timing. Repeat the
+    /// flag for several members.
     #[arg(long, value_name = "POINTER", help_heading = "Answers")]
     ignore: Vec<String>,
-    /// The two may give different answers.
+    /// Permit different responses.
     #[arg(long, help_heading = "Answers", conflicts_with = "ignore")]
     different: bool,
 
-    /// The process behind URL_A, to know its processor time and memory: its number, the folder of
-    /// its control group, or the name of its container.
+    /// The process of URL_A, to measure its processor time and memory: its process id, the folder of its
+    /// control group, or the name of its container.
     #[arg(long, value_name = "PID|CGROUP|CONTAINER", help_heading = "Cost")]
     attach_a: Option<String>,
-    /// The process behind URL_B.
+    /// The process of URL_B.
     #[arg(long, value_name = "PID|CGROUP|CONTAINER", help_heading = "Cost")]
     attach_b: Option<String>,
 
     #[command(flatten)]
     consent: ConsentArgs,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     #[arg(long, value_name = "N", help_heading = "Output")]
     seed: Option<u64>,
     #[command(flatten, next_help_heading = "Output")]
     page: PageArgs,
-    /// Where the recording goes.
+    /// Folder for the recording.
     #[arg(
         long,
         value_name = "DIR",
@@ -136,7 +139,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let lab = lab::parse(Path::new(FILE), &comparison.files()).map_err(|found| {
         // Values of flags stand in it, so its mistakes are theirs.
         console.say(found.render(console.color));
-        Failure::bad_input("the lab that these flags describe has mistakes; nothing was started")
+        Failure::bad_input("the lab of these flags has mistakes. Nothing was started")
     })?;
     args.gates.check(&lab.names())?;
     let running = Run {

@@ -15,20 +15,21 @@ use crate::labs;
 use crate::published::Published;
 use crate::stop::Stop;
 
-/// Find the commit since which a gate is broken, by measuring commits between two, halving what is left.
+/// Find the first commit that breaks a gate, by binary search.
 ///
-/// Every commit is compared with the good one, side by side, as weigh pr does: it is bad when a gate is
-/// broken, good when all hold, and skipped when it cannot be built or started, or stays undecided. Which
-/// commit comes next is left to git bisect, in a worktree of its own; your working tree is not touched.
+/// `weigh` compares each commit with the good commit, side by side, like `weigh pr`. A commit is bad if a
+/// gate is broken, and good if all gates hold. It is skipped if it cannot be built or started, or if a gate
+/// stays undecided. git bisect selects the next commit, in its own worktree. Your working tree stays
+/// unchanged.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     lab: labs_command::Args,
-    /// A commit, branch or tag that keeps the gates.
+    /// A commit, branch or tag at which the gates hold.
     #[arg(long, value_name = "REF", help_heading = "Revisions")]
     good: String,
-    /// A later one that breaks them.
+    /// A later commit, branch or tag that breaks a gate.
     #[arg(
         long,
         value_name = "REF",

@@ -19,14 +19,14 @@ pub(crate) struct Args {
     /// Names of labs in `labs/`, lab files, or folders of them.
     #[arg(required = true, value_name = "LAB")]
     labs: Vec<String>,
-    /// Only read the files: build nothing, start nothing.
+    /// Only read the files, without builds and starts.
     #[arg(long)]
     files_only: bool,
-    /// Prove only these variants, with the baseline.
+    /// Prove only these variants and the baseline.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     variants: Vec<String>,
-    /// Say whether a cluster can have these labs. Nothing is built, started or proven: that is part of
-    /// every round there.
+    /// Check whether a cluster can run these labs. This builds, starts and proves nothing, because each
+    /// round does so in the cluster.
     #[arg(long, value_enum, value_name = "CLUSTER")]
     on: Option<ClusterKind>,
     #[command(flatten)]

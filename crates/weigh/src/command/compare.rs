@@ -12,28 +12,28 @@ use crate::gates::{self, GateArgs};
 
 /// Compare two recordings, or result files of other tools.
 ///
-/// RESULT is a recording folder or file, a result file of another tool, or a folder of such files,
-/// one for each run of the same thing. `RESULT#NAME` means one variant of a recording, or one
-/// command of a hyperfine file by name or number. Two variants of one recording are paired by
-/// round; everything else is unpaired, and the answer says so. Overhead is B minus A.
+/// RESULT is the folder or file of a recording, a result file of another tool, or a folder of such files,
+/// one for each run of one system. `RESULT#NAME` is one variant of a recording, or one command of a
+/// hyperfine file by name or number. `weigh` pairs two variants of one recording by round. It compares
+/// other results without pairs, and the report contains this fact. Overhead is B minus A.
 ///
-/// Read are k6 (its text, --summary-export, handleSummary, --new-machine-readable-summary, --out
-/// json or csv), vegeta (report as text, JSON or hdrplot; encode as JSON or CSV), wrk, wrk2,
+/// `weigh` reads results of k6 (text, --summary-export, handleSummary, --new-machine-readable-summary,
+/// --out json or csv), vegeta (report as text, JSON or hdrplot, and encode as JSON or CSV), wrk, wrk2,
 /// HdrHistogram tables, oha (text, JSON), bombardier (text, JSON), ab (text, -e, -g), hey (text, -o
-/// csv), autocannon --json, Artillery --output and hyperfine --export-json, recognized by their
-/// content. What a tool means by its figures is said below them.
+/// csv), autocannon --json, Artillery --output and hyperfine --export-json. It recognizes them by their
+/// content. The report explains how each tool defines its figures.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to compare with: a recording or a result of another tool.
+    /// The baseline: a recording or a result of another tool.
     #[arg(value_name = "A")]
     a: String,
-    /// What is compared.
+    /// The result to compare with the baseline.
     #[arg(value_name = "B")]
     b: String,
     /// Layout of the answer.
     #[arg(long, value_enum, default_value = "text")]
     format: Page,
-    /// Judge although load or machine differ, or requests failed.
+    /// Give a verdict even if load or machine differ, or if requests failed.
     #[arg(long)]
     despite_differences: bool,
     #[command(flatten)]

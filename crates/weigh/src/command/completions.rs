@@ -1,8 +1,7 @@
-//! `weigh completions`: what a shell needs to complete subcommands and flags.
+//! `weigh completions`: scripts with which a shell completes subcommands and flags.
 
 use clap_complete::Shell;
 
-use crate::cli;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 
@@ -21,14 +20,18 @@ Examples:
   weigh completions zsh > ~/.zfunc/_weigh
   weigh completions fish > ~/.config/fish/completions/weigh.fish";
 
-/// Prints them.
+/// Prints the completions of `command`.
 ///
 /// # Errors
 ///
-/// When what was made is not text, which is a bug.
-pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+/// Fails if the script is not text, which is a bug.
+pub(crate) fn run(
+    args: &Args,
+    mut command: clap::Command,
+    console: Console,
+) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut cli::command(), "weigh", &mut script);
+    clap_complete::generate(args.shell, &mut command, "weigh", &mut script);
     let script = String::from_utf8(script).map_err(|error| Failure::bug(error.to_string()))?;
     console.answer(&script);
     Ok(Exit::Done)

@@ -17,14 +17,14 @@ use crate::stop::Stop;
 use crate::systems::ConsentArgs;
 use text::Found;
 
-/// Find 200 us that are known to be there, on this machine, in some 12 s.
+/// Measure a planted delay of 200 us on this machine, in about 12 s.
 ///
-/// Two servers of weigh's own do nothing but wait, one of them 200 us longer. They are started, proved
-/// and loaded side by side as the systems of any lab, and the answer is the difference that was found,
-/// with its interval. Nothing has to be installed.
+/// `weigh` contains two servers that wait, one of them 200 us longer. It starts, proves and loads them
+/// side by side, like the systems of any lab. The answer is the difference with its interval. You need to
+/// install nothing else.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where the recording goes.
+    /// Folder for the recording.
     #[arg(long, value_name = "DIR", default_value = "recordings")]
     out: PathBuf,
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
-use crate::measure::{Company, Experiment};
+use crate::measure::{Experiment, Peers};
 use crate::pods::meeting::Meeting;
 use crate::pods::{result, told};
 use crate::stop::Stop;
@@ -40,9 +40,9 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let lab = told.lab(shard).map_err(Failure::bad_input)?;
     let addresses = Addresses::unasked(&lab)?;
     let meeting = Meeting::join(shard, &told.meeting(args.listen)).map_err(Failure::not_ready)?;
-    let company = Company::of(meeting, args.pod.clone(), args.node.clone());
+    let peers = Peers::of(meeting, args.pod.clone(), args.node.clone());
     let experiment = Experiment::new(&lab, addresses, Path::new("."), (console, stop))?;
-    let recording = experiment.send_shard(told.round, company)?;
+    let recording = experiment.send_shard(told.round, peers)?;
     if stop.is_asked() {
         // What it has seen is a part of its part.
         return Err(Failure::not_ready("it was asked to end before it was done"));

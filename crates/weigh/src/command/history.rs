@@ -10,30 +10,31 @@ use report::history::{self, Entry, Origin, Series};
 
 use super::report::read_text;
 use crate::console::Console;
+use crate::digest::sha256;
 use crate::environment;
 use crate::exit::{Exit, Failure};
 use crate::files;
-use crate::record::sha256;
 
-/// Show what variants cost run by run, and since which run they cost more or less.
+/// Show the cost of variants run by run, and the runs at which the cost changed.
 ///
-/// The history is a file of lines, one a run and variant, that `weigh history add` adds to: it can live on
-/// a branch, in a cache or as an artifact. What it keeps is the overhead, paired with its baseline in one
-/// run; runs of different machines, loads, methods and orders are told apart.
+/// The history is a file with one line for each run and variant. `weigh history add` adds lines. You can
+/// keep the file on a branch, in a cache or as an artifact. It contains overheads, which compare a variant
+/// with its baseline in one run. Runs with different machines, loads, methods or orders form separate
+/// series.
 ///
-/// A change is a new level that at least three runs have (optimal partitioning, PELT).
+/// A change is a new level that holds for at least three runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Option<Action>,
-    /// The history.
+    /// The file of the history.
     #[arg(long, value_name = "FILE", default_value = FILE, global = true)]
     file: PathBuf,
     /// Layout of the answer.
     #[arg(long, value_enum, default_value = "text")]
     format: Layout,
-    /// Only series of this lab.
+    /// Show only the series of this lab.
     #[arg(long, value_name = "NAME")]
     lab: Option<String>,
 }
@@ -51,16 +52,17 @@ enum Action {
     Add(Add),
 }
 
-/// Add recordings to the history; one that it has already changes nothing.
+/// Add recordings to the history. A recording that it already contains is skipped.
 #[derive(Debug, clap::Args)]
 struct Add {
-    /// Recording folders, or the recording.json in them.
+    /// Folders of recordings, or the recording.json in them.
     #[arg(value_name = "RECORDING", required = true)]
     recordings: Vec<PathBuf>,
-    /// The commit that was measured, where the recordings do not say it [default: what CI says].
+    /// The measured commit, if the recordings do not contain it [default: the commit in CI].
     #[arg(long, value_name = "COMMIT")]
     commit: Option<String>,
-    /// Where the recordings will be found: this, and the name of the folder, instead of its path.
+    /// URL of the recordings. The history then contains this URL and the name of the folder instead of
+    /// the path.
     #[arg(long, value_name = "URL")]
     link: Option<String>,
 }

@@ -25,41 +25,40 @@ use compose::Wanted;
 use lab_text::{Draft, Server, Setup};
 use requests::Requests;
 
-/// Write a first lab that runs, to be changed and run by weigh lab.
+/// Write a first lab, which you can change and run with `weigh lab`.
 ///
-/// What is compared is one of these: a command with itself, until its lab has a variant of yours; two
-/// commands; a server without and with a proxy before it; two URLs; the services of a compose file
-/// without and with one of them. The lab is checked before it is written, nothing is started, and no file
-/// is replaced.
+/// The lab compares one of these: a command with itself, until you add your own variant, or two commands,
+/// or a server without and with a proxy, or two URLs, or a compose file without and with one service.
+/// `weigh` checks the lab before it writes it. It starts nothing and replaces no file.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES,
     group = clap::ArgGroup::new("server").args(["commands", "urls", "compose"]).required(true)
 )]
 pub(crate) struct Args {
-    /// A command that runs a server, with {{addr}}, {{port}} or {{url}} where it is told its address.
-    /// Of two, the second is compared with the first.
+    /// A command that runs a server. It receives its address by {{addr}}, {{port}} or {{url}}. If you give
+    /// two commands, the first one is the baseline.
     #[arg(long = "command", value_name = "COMMAND")]
     commands: Vec<String>,
-    /// Where a server runs already: http://HOST:PORT/PATH, or https. Of two, the second is compared
-    /// with the first.
+    /// The URL of a running server: http://HOST:PORT/PATH, or https. If you give two URLs, the first one
+    /// is the baseline.
     #[arg(long = "url", value_name = "URL", value_parser = address::url)]
     urls: Vec<Uri>,
-    /// A command that runs a proxy before the one --command or --url, with {{addr}} as above, and
-    /// {{server.addr}} or {{server.url}} where it is told what it stands before.
+    /// A command that runs a proxy in front of --command or --url. It receives its address by {{addr}},
+    /// and the address of the server by {{server.addr}} or {{server.url}}.
     #[arg(long, value_name = "COMMAND")]
     proxy: Option<String>,
-    /// A compose file and one of its services: they are compared without and with it.
+    /// A compose file and one of its services. The lab compares the file without and with that service.
     #[arg(long, num_args = 2, value_names = ["FILE", "SERVICE"], conflicts_with_all = ["commands", "urls", "proxy"])]
     compose: Vec<String>,
-    /// Beside --compose: the service that gets the load where that one is left out [default: the one that
-    /// it waits for, or that has a port].
+    /// With --compose: the service that gets the load without that service [default: the service that it
+    /// depends on, or a service with a port].
     #[arg(long, value_name = "NAME", requires = "compose")]
     behind: Option<String>,
-    /// Path and query of the request [default: that of the URL, else /].
+    /// Path and query of the request [default: the path of the URL, otherwise /].
     #[arg(long, value_name = "PATH", conflicts_with = "urls")]
     path: Option<String>,
-    /// Requests that a browser has recorded (HAR), to the server to which most of them went.
+    /// Requests that a browser recorded (HAR), to the server with the most requests.
     #[arg(
         long,
         value_name = "FILE",
@@ -67,17 +66,17 @@ pub(crate) struct Args {
         conflicts_with = "path"
     )]
     har: Option<PathBuf>,
-    /// Requests that an OpenAPI 3 description, in JSON or YAML, has examples for.
+    /// Requests with examples in an OpenAPI 3 description, in JSON or YAML.
     #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har"])]
     openapi: Option<PathBuf>,
-    /// Requests of a test that Artillery runs, in YAML or JSON, as far as they are known beforehand.
+    /// Requests of an Artillery test, in YAML or JSON, if their text is known before the run.
     #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi"])]
     artillery: Option<PathBuf>,
-    /// Requests and thresholds of a script that k6 runs, in JavaScript, as far as they are known
-    /// beforehand. The script is read and not run.
+    /// Requests and thresholds of a k6 script in JavaScript, if their text is known before the run.
+    /// `weigh` reads the script and does not run it.
     #[arg(long, value_name = "SCRIPT", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi", "artillery"])]
     k6: Option<PathBuf>,
-    /// The folder that the lab is written into, as a file of the same name.
+    /// The folder for the lab. The file has the name of the folder.
     #[arg(short, long, value_name = "FOLDER", default_value = "labs/first")]
     out: PathBuf,
 }

@@ -38,24 +38,24 @@ pub(crate) struct Args {
     /// Names of labs in `labs/`, lab files, or folders of them.
     #[arg(required = true, value_name = "LAB")]
     pub(super) labs: Vec<String>,
-    /// Where recordings go.
+    /// Folder for the recordings.
     #[arg(long, value_name = "DIR", default_value = "recordings")]
     pub(super) out: PathBuf,
-    /// A rough answer soon: few rounds, short ones. Systems that start slowly run on from round to
-    /// round, in turn all systems do; the report says which, and what its intervals do not hold.
+    /// Give a rough answer soon, with few and short rounds. Systems with a slow start stay up between
+    /// rounds. With `order: in-turn`, all systems stay up. The report names these systems.
     #[arg(long)]
     quick: bool,
-    /// How many rounds to measure, instead of the lab's own number.
+    /// Number of rounds, instead of the number in the lab.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
-    /// Go on after the lab's rounds, the pilot, until the interval of the difference is so
-    /// narrow: "p99 ±2%" of the baseline's own value, or "p99 ±0.1ms". Or until "gates" are decided.
+    /// Add rounds until the interval of the difference is narrow enough: "p99 ±2%" of the baseline's
+    /// value, or "p99 ±0.1ms". Or until "gates" are decided.
     #[arg(long, value_name = "WISH", help_heading = "How many rounds", long_help = until_help())]
     until: Option<Goal>,
-    /// Measure no longer than this, from the first round on [default: the lab's, else 1h].
+    /// Maximum time after the start of the first round [default: the lab's own, otherwise 1h].
     #[arg(long, value_name = "TIME", help_heading = "How many rounds", value_parser = lab::duration)]
     max_time: Option<Duration>,
-    /// Measure only these variants, with the baseline.
+    /// Measure only these variants and the baseline.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(super) variants: Vec<String>,
     #[command(flatten)]
@@ -64,19 +64,19 @@ pub(crate) struct Args {
     consent: ConsentArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// Let idle cores sleep, as a lab says with `awake: off`.
+    /// Let idle cores sleep, like `awake: off` in a lab.
     #[arg(long)]
     no_awake: bool,
-    /// How a round measures its variants, whatever the lab says: all at once, every due time one
-    /// request to each, or one after the other.
+    /// Order of the variants in a round, instead of the order in the lab: side-by-side (each due time
+    /// sends one request to each variant) or in-turn (one variant after the other).
     #[arg(long, value_name = "ORDER", value_parser = order)]
     order: Option<Order>,
-    /// Seed of the order of variants.
+    /// Seed of the random order of variants.
     #[arg(long)]
     seed: Option<u64>,
-    /// Sample every system in extra rounds, and draw where its processor time goes.
+    /// Sample each system in extra rounds, and draw flamegraphs of its processor time.
     ///
-    /// Needs `perf` (linux-perf) and symbols in the programs; see docs/flamegraph.md.
+    /// Needs `perf` (linux-perf) and programs with symbols. See docs/flamegraph.md.
     #[arg(long)]
     flamegraph: bool,
     #[command(flatten)]
@@ -362,10 +362,10 @@ fn summarize(comment: &str) -> Result<(), Failure> {
 
 fn until_help() -> String {
     format!(
-        "Go on after the lab's rounds, the pilot, until the interval of the difference is so \
-         narrow. The pilot, of at least 8 rounds, predicts how many rounds and minutes that takes. \
-         With `gates`, go on for 6 to 24 rounds until every gate holds or one is broken; `weigh pr` and \
-         `weigh bisect` do so without `--rounds`.\n\n{}",
+        "Add rounds until the interval of the difference is narrow enough. The lab's own rounds, at \
+         least 8, are the pilot. From them `weigh` predicts the rounds and minutes of the run. With \
+         `gates`, add rounds until each gate holds or one is broken, 6 to 24 rounds in all. `weigh pr` \
+         and `weigh bisect` do so by default, unless you give `--rounds`.\n\n{}",
         model::until_grammar()
     )
 }

@@ -131,7 +131,7 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
         return scenario::job(args, path, url);
     }
     let (url, requests) = match (&args.targets, &args.url) {
-        (Some(path), base) => targets::read(path, base.as_ref())?,
+        (Some(path), base) => targets::read(path, base.as_ref(), &args.headers)?,
         (None, Some(url)) => (
             url.clone(),
             vec![with_credentials(request(args, url)?, args, url)?],

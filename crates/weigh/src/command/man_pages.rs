@@ -3,24 +3,23 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::cli;
 use crate::exit::{Exit, Failure};
 
 /// Write a manual page for each command into a folder.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The folder; it is made where it is not there.
+    /// The folder. `weigh` creates it if it is missing.
     folder: PathBuf,
 }
 
-/// Writes them.
+/// Writes the pages of `command`.
 ///
 /// # Errors
 ///
-/// When the folder cannot be written.
-pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+/// Fails if the folder cannot be written.
+pub(crate) fn run(args: &Args, command: clap::Command) -> Result<Exit, Failure> {
     let written = fs::create_dir_all(&args.folder)
-        .and_then(|()| clap_mangen::generate_to(cli::command(), &args.folder));
+        .and_then(|()| clap_mangen::generate_to(command, &args.folder));
     written.map_err(|error| {
         Failure::bad_input(format!(
             "`{}` cannot be written: {error}",

@@ -12,11 +12,11 @@ use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::format::Format;
 
-/// Put the shards of one load together.
+/// Merge the shards of one load.
 ///
-/// Each recording is one shard of a load that several generators sent (`weigh load --shard 2/4
-/// --record FILE`). Counts add up and histograms merge without loss. Every shard is judged for
-/// itself: where one generator was late or held up, that is said, and the exit code is 7.
+/// Each recording is one shard of a load with several generators (`weigh load --shard 2/4 --record
+/// FILE`). Counts add up, and histograms merge without loss. `weigh` checks each shard separately. If one
+/// generator was late or paused, the report names it, and the exit code is 7.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The recordings of all shards, in any order.
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// Layout of the answer.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Write the recording of the whole load here as well, for weigh report.
+    /// Also write the recording of the whole load to this file, for `weigh report`.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }

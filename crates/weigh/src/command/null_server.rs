@@ -9,21 +9,21 @@ use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::stop::Stop;
 
-/// Serve answers that do nothing, exactly as late as they are told to be.
+/// Serve responses after an exact delay, to calibrate load generators.
 ///
-/// One thread, HTTP/1.1. It is the known weight: hold any load generator against
-/// it and see whether its figures are those that were set here. What it was asked
-/// so far is at /seen, and is printed at the end.
+/// The server has one thread and speaks HTTP/1.1. Load it with any load generator and compare the
+/// results with the delays that you set here. It counts its requests at /seen, and prints the counts at
+/// the end.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("pace").args(["delay", "service", "mix"]))]
 pub(crate) struct Args {
-    /// Listen here; port 0 takes a free one, which is printed.
+    /// Listen on this address. Port 0 selects a free port. The server prints it.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Answer each request so long after it arrived, in parallel [default: at once].
+    /// Answer each request after this time, in parallel [default: at once].
     #[arg(long, value_parser = lab::duration)]
     delay: Option<Duration>,
-    /// Work on one request at a time, for so long, in order of arrival.
+    /// Work on one request at a time, for this time, in order of arrival.
     #[arg(long, value_name = "TIME", value_parser = lab::duration)]
     service: Option<Duration>,
     /// Draw each delay from these, with weights: 90:1ms,10:20ms.
@@ -38,52 +38,52 @@ pub(crate) struct Args {
     /// This share of the requests, drawn at random, takes longer by --slow-by: 20%.
     #[arg(long, value_name = "SHARE", value_parser = slow_share, requires = "slow_by")]
     slow_share: Option<f64>,
-    /// How much longer the slow requests take.
+    /// Additional time of the slow requests.
     #[arg(long, value_name = "TIME", value_parser = lab::duration, requires = "slow_share")]
     slow_by: Option<Duration>,
-    /// Spend so much processor time on each request, all handling included.
+    /// Use this processor time for each request, including all handling.
     #[arg(long, value_name = "TIME", value_parser = lab::duration)]
     burn: Option<Duration>,
-    /// Spend it on every Nth request only.
+    /// Use it for every Nth request only.
     #[arg(long, value_name = "N", default_value_t = 1)]
     burn_every: u64,
-    /// Spend it in the kernel, and not in the program.
+    /// Use it in the kernel instead of the program.
     #[arg(long, requires = "burn")]
     burn_in_kernel: bool,
-    /// Write to so much memory on each request, a byte in each cache line: 4MiB.
+    /// Write to this amount of memory on each request, one byte in each cache line: 4MiB.
     #[arg(long, value_name = "SIZE", value_parser = lab::size)]
     thrash: Option<u64>,
     /// Seed of --mix, --jitter and --slow-share.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Do nothing for a while, so long after the first request: 1s@10s.
+    /// Stop for a time, at a time after the first request: 1s@10s.
     #[arg(long, value_name = "LENGTH@AFTER", value_parser = stall)]
     stall: Option<Stall>,
-    /// Length of a body; 20 bytes and more are a GraphQL answer.
+    /// Length of a body in bytes. Bodies of 20 bytes and more are GraphQL responses.
     #[arg(long, value_name = "BYTES", default_value_t = Behavior::JSON_BYTES_MIN)]
     body: usize,
     /// The body itself, the same for each request.
     #[arg(long, value_name = "TEXT", conflicts_with = "body")]
     answer: Option<String>,
-    /// Encode bodies, whether asked for or not: gzip, deflate, br, zstd, or several with commas.
+    /// Encode bodies, even if the request does not accept it: gzip, deflate, br, zstd, or a list with commas.
     #[arg(long, value_name = "CODING")]
     encoding: Option<String>,
-    /// Encode each body with other bytes than the last one, as gzip with the time in its header.
+    /// Encode each body with different bytes, like gzip with the time in its header.
     #[arg(long, requires = "encoding")]
     encoding_varies: bool,
-    /// Change one byte of the body in every Nth answer.
+    /// Change one byte of the body in every Nth response.
     #[arg(long, value_name = "N")]
     wrong_every: Option<u64>,
-    /// Close a connection after N answers; the last one says so.
+    /// Close a connection after N responses. The last response announces it.
     #[arg(long, value_name = "N")]
     close_after: Option<u64>,
-    /// Reset the connection instead of every Nth answer.
+    /// Reset the connection instead of every Nth response.
     #[arg(long, value_name = "N")]
     reset_every: Option<u64>,
     /// Never answer every Nth request.
     #[arg(long, value_name = "N")]
     never_every: Option<u64>,
-    /// Ask for real-time priority, so that no ordinary program delays an answer.
+    /// Use real-time priority, so that no ordinary program delays a response.
     #[arg(long)]
     realtime: bool,
 }

@@ -25,29 +25,29 @@ use crate::stop::Stop;
 pub(super) use repository::{Repository, State, git};
 pub(super) use worktrees::{Worktrees, WorktreesArgs};
 
-/// Measure what a change costs: a lab of this repository in two revisions, side by side.
+/// Measure the cost of a change: a lab of this repository in two revisions, side by side.
 ///
-/// The older revision, `base`, is the commit where HEAD left the branch that it is to go into; the newer
-/// one, `head`, is HEAD with what is not committed. Each gets a git worktree of its own and is built
-/// there by the lab's own `build`; then both are started, proven, loaded and compared as weigh lab does
-/// with variants. Load, expected answers and proofs are those of `head` for both. The worktrees are removed
-/// whatever way the run ends.
+/// The older revision, `base`, is the commit where HEAD left its target branch. The newer revision,
+/// `head`, is HEAD with all uncommitted changes. Each revision gets its own git worktree, and the lab's
+/// `build` builds it there. Then `weigh` starts, proves, loads and compares both, like variants of a lab.
+/// Load, expected responses and proofs of both come from `head`. `weigh` removes the worktrees at the end
+/// of the run, however it ends.
 ///
-/// Without --variants it is the lab's baseline that is compared, so a lab needs no `variants` for this.
+/// Without --variants, `weigh` compares the lab's baseline, so the lab needs no `variants`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     lab: labs_command::Args,
-    /// What the change is to go into: a branch, tag or commit [default: what CI says, else origin/HEAD, main
-    /// or master].
+    /// The target of the change: a branch, tag or commit [default: the target in CI, otherwise origin/HEAD,
+    /// main or master].
     #[arg(long, value_name = "REF", help_heading = "Revisions")]
     base: Option<String>,
-    /// Compare every variant of the lab with itself in the older revision; --variants chooses some.
+    /// Compare each variant of the lab with itself in the older revision. --variants selects some.
     #[arg(long, help_heading = "Revisions", conflicts_with = "variants")]
     all_variants: bool,
-    /// A history of this lab (weigh history): says before the run how long it will take, and how small a
-    /// difference it can show.
+    /// A history of this lab (`weigh history`). With it, `weigh` predicts the time of the run and the
+    /// smallest difference that the run can show.
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
     #[command(flatten)]

@@ -11,19 +11,19 @@ use crate::files;
 use crate::format::{Format, Page};
 use crate::gates::{self, GateArgs};
 
-/// Render a recording again.
+/// Print the report of a recording again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A recording folder, the `recording.json` in it, or a file of `weigh load --record`.
+    /// The folder of a recording, the `recording.json` in it, or a file of `weigh load --record`.
     #[arg(value_name = "RECORDING")]
     recording: PathBuf,
     /// Layout of the answer.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Every table on the terminal, as --format full.
+    /// Print all tables on the terminal, like --format full.
     #[arg(long, conflicts_with = "format")]
     full: bool,
-    /// Which variant a layout of another tool shows [default: the baseline].
+    /// The variant in a layout of another tool [default: the baseline].
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
     #[command(flatten)]

@@ -20,34 +20,32 @@ use host_checks::{Facts, State};
 use store::MachineName;
 pub(crate) use store::Tare;
 
-/// Weigh nothing: the noise floor of this machine, and what disturbs it.
+/// Measure the noise of this machine, and find its causes.
 ///
-/// The null server is weighed against itself on loopback, in interleaved rounds,
-/// as a lab weighs a variant against its baseline. The two are equal, so whatever
-/// difference is found is noise, and a smaller overhead is no finding here. Then
-/// host checks name what disturbs measurements on this machine and what to do.
+/// `weigh` compares the null server with itself on loopback, in interleaved rounds, like a variant with
+/// its baseline. Both are equal, so each difference is noise. This machine cannot show a smaller overhead.
+/// Then host checks name the causes of noise and the remedies.
 ///
-/// The result is kept in XDG_STATE_HOME/weighbridge/tare.json (in ~/.local/state
-/// by default), and `weigh lab` shows it beside its results for as long as
-/// processor, cores and kernel stay the same.
+/// `weigh` keeps the result in XDG_STATE_HOME/weighbridge/tare.json (by default in ~/.local/state). `weigh
+/// lab` shows it next to its results until the processor, the cores or the kernel change.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Leaves with 0 when nothing is failed (weak is no failure), and with 7 when something is."
 )]
 pub(crate) struct Args {
-    /// Rounds; each measures the null server twice.
+    /// Number of rounds. Each round measures the null server twice.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(6..=1000))]
     rounds: u32,
     /// Length of one measurement.
     #[arg(short = 'z', long, value_name = "TIME", default_value = "500ms", value_parser = lab::duration)]
     duration: Duration,
-    /// Requests a second.
+    /// Requests per second.
     #[arg(short, long, default_value = "1000", value_parser = super::load::rate)]
     rate: Rate,
-    /// Connections that may be open at once.
+    /// Maximum number of connections.
     #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=65_000))]
     connections: u32,
-    /// Seed of the order of the two.
+    /// Seed of the random order of the two.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Do not keep the result for later labs.

@@ -9,18 +9,19 @@ use crate::build_cache::{BuildCache, missing_program};
 use crate::compose::Projects;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
+use crate::invalid::Invalid;
 use crate::labs::{self, SettingArgs};
 use crate::measure::start_rig;
 use crate::stop::Stop;
-use crate::systems::{Addresses, Invalid, RunningSystems, Startup};
+use crate::systems::{Addresses, RunningSystems, Startup};
 
-/// Start a lab's systems and leave them up until Ctrl-C.
+/// Start the systems of a lab and keep them up until Ctrl-C.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The lab.
     #[arg(value_name = "LAB")]
     lab: String,
-    /// Which variant's systems [default: the baseline's].
+    /// The variant with these systems [default: the baseline].
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
     #[command(flatten)]

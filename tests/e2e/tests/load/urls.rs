@@ -82,6 +82,20 @@ fn a_name_and_password_are_sent_as_a_header() {
 }
 
 #[test]
+fn credentials_of_a_target_and_a_header_of_the_command_line_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("targets");
+    std::fs::write(&file, "GET http://user:pw@127.0.0.1:9/\n").expect("it is written");
+    let mut command = weigh_command();
+    command.arg("load").arg("--targets").arg(&file);
+    command.args(["-n", "1", "-H", "Authorization: Bearer t"]);
+    let run = Run::of(command.output().expect("weigh starts"));
+    let refused = run.exits_with(2);
+    refused.says("line 1");
+    refused.says("remove one of the two");
+}
+
+#[test]
 fn a_query_without_a_path_follows_a_slash() {
     let (port, told) = listening();
     let head = seen(&format!("http://127.0.0.1:{port}?x=1"), &[], &told);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::record::secrets::{is_secret, named};
+use crate::secrets::{is_secret, named};
 use crate::yaml_text::quoted;
 
 /// Most requests of a lab: all of them are proved before each load, one after the other.

@@ -51,13 +51,18 @@ enum Body {
     File(String),
 }
 
-/// Reads a file of targets; `-` is stdin. Those that are a path only go to `base`.
+/// Reads a file of targets. The path `-` is stdin. A target without a host goes to `base`. `flags` are the
+/// headers of the command line.
 ///
 /// # Errors
 ///
-/// When the file or one of its bodies cannot be read, or when the targets are not all of one host
-/// and port.
-pub(super) fn read(path: &Path, base: Option<&Uri>) -> Result<(Uri, Vec<Request>), Failure> {
+/// Fails if the file or one of its bodies cannot be read, if the targets have several hosts or ports, or
+/// if a URL and the flags both contain credentials.
+pub(super) fn read(
+    path: &Path,
+    base: Option<&Uri>,
+    flags: &[(String, String)],
+) -> Result<(Uri, Vec<Request>), Failure> {
     let is_stdin = path == Path::new("-");
     let shown = if is_stdin {
         "stdin".to_owned()
@@ -92,7 +97,7 @@ pub(super) fn read(path: &Path, base: Option<&Uri>) -> Result<(Uri, Vec<Request>
         .into_iter()
         .map(|target| {
             let line = target.line;
-            request(target, &base).map_err(|why| refuse(format!("line {line}: {why}")))
+            request(target, &base, flags).map_err(|why| refuse(format!("line {line}: {why}")))
         })
         .collect::<Result<Vec<_>, _>>()?;
     if requests.is_empty() {
@@ -103,10 +108,10 @@ pub(super) fn read(path: &Path, base: Option<&Uri>) -> Result<(Uri, Vec<Request>
     Ok((base, requests))
 }
 
-fn request(target: Written, base: &Uri) -> Result<Request, String> {
+fn request(target: Written, base: &Uri, flags: &[(String, String)]) -> Result<Request, String> {
     let mut headers = target.headers;
     let path = if target.url.starts_with('/') {
-        address::with_authorization(base, &mut headers)?;
+        add_credentials(base, &mut headers, flags)?;
         target.url
     } else {
         let url = address::url(&target.url).map_err(|why| format!("`{}`: {why}", target.url))?;
@@ -121,7 +126,7 @@ fn request(target: Written, base: &Uri) -> Result<Request, String> {
                 expected.0, expected.1, found.0, found.1
             ));
         }
-        address::with_authorization(&url, &mut headers)?;
+        add_credentials(&url, &mut headers, flags)?;
         address::path(&url)
     };
     let body = match target.body {
@@ -137,6 +142,16 @@ fn request(target: Written, base: &Uri) -> Result<Request, String> {
         expect: Expectation::default(),
         weight: target.weight,
     })
+}
+
+/// Adds the header for the credentials of a URL, which the flags must not give as well.
+fn add_credentials(
+    url: &Uri,
+    headers: &mut Vec<(String, String)>,
+    flags: &[(String, String)],
+) -> Result<(), String> {
+    address::with_authorization(url, &mut flags.to_vec())?;
+    address::with_authorization(url, headers)
 }
 
 /// Both spellings; the first character tells which.
@@ -292,7 +307,7 @@ mod tests {
         let targets = parse("GET http://H:1/a\n\nGET /b\n\nGET http://other:1/c\n").unwrap();
         let requests: Vec<Result<String, String>> = targets
             .into_iter()
-            .map(|target| request(target, &base).map(|request| request.path))
+            .map(|target| request(target, &base, &[]).map(|request| request.path))
             .collect();
         assert_eq!(requests[..2], [Ok("/a".to_owned()), Ok("/b".to_owned())]);
         let error = requests[2].as_ref().unwrap_err();

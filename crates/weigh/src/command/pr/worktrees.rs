@@ -14,7 +14,7 @@ use crate::measure::start_rig;
 /// Where worktrees are made.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct WorktreesArgs {
-    /// Where the two worktrees are made while it runs [default: XDG_STATE_HOME/weighbridge/worktrees].
+    /// Folder for the two worktrees during the run [default: XDG_STATE_HOME/weighbridge/worktrees].
     #[arg(long, value_name = "DIR", help_heading = "Revisions")]
     worktrees: Option<PathBuf>,
 }

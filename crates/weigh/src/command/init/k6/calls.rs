@@ -10,7 +10,7 @@ use crate::address;
 use crate::command::init::origins::origin;
 use crate::command::init::requests::Given;
 use crate::command::init::values::encoded;
-use crate::record::secrets::is_secret;
+use crate::secrets::is_secret;
 
 impl<'t> Walk<'t> {
     /// A call of a function of `k6/http`.
