@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 
 use crate::bench;
-use crate::chores::root;
+use crate::repository::root;
 use burners::Burners;
 use labs::{Bench, Programs};
 

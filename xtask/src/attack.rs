@@ -16,18 +16,21 @@ use anyhow::{Context as _, bail};
 use clap::ValueEnum as _;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::chores::root;
 use crate::clock::{now, pause};
 use crate::process::{Holding, Process};
+use crate::repository::root;
 use crate::{bench, page};
 
 mod attacks;
+mod carry_out;
+mod dialect;
 pub(crate) mod exchange;
 mod graphql;
 mod http2;
 mod judge;
 mod links;
 mod neighbor;
+mod seen;
 mod services;
 pub(crate) mod soak;
 mod sockets;
@@ -206,7 +209,7 @@ fn one(
     let is_over = AtomicBool::new(false);
     let (victim, until) = (running.victim(), now() + length);
     let (seen, beside, most) = thread::scope(|scope| {
-        let attackers = scope.spawn(|| attacks::carry_out(attack, &victim, until, stop));
+        let attackers = scope.spawn(|| carry_out::carry_out(attack, &victim, until, stop));
         let watcher = scope.spawn(|| watch(&running.process, &is_over));
         let beside = ask(length);
         let seen = attackers.join().unwrap_or_default();

@@ -9,8 +9,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use crate::chores::root;
 use crate::page;
+use crate::repository::root;
 
 mod generator;
 mod nginx;

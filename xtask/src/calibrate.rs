@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 
-use crate::chores::root;
 use crate::page;
+use crate::repository::root;
 
 /// What is calibrated.
 #[derive(Debug, clap::Args)]

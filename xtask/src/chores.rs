@@ -1,21 +1,13 @@
 //! What each chore runs. All of them are ordinary cargo commands, so that a
 //! person can run any step alone.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
 use crate::judged::{self, Notes};
+use crate::repository::root;
 use crate::test_run::{Selection, Tally};
-
-/// The repository's root.
-pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask lies one folder below the root")
-        .to_path_buf()
-}
 
 /// What property tests draw their cases from in CI: a commit has one verdict. A plain
 /// `cargo test` draws anew every time, `PROPTEST_CASES` says how often.
@@ -90,26 +82,6 @@ fn coprocessor_lints() -> anyhow::Result<()> {
 /// The rules of the house, which are tests of this crate.
 pub(crate) fn tidy() -> anyhow::Result<()> {
     cargo(&["test", "--locked", "--quiet", "--package", "xtask"], &[])
-}
-
-/// Files below these folders, or these files, relative to the root: those that git tracks or would.
-pub(crate) fn tracked(path: &str) -> anyhow::Result<Vec<String>> {
-    let mut command = Command::new("git");
-    command.args([
-        "ls-files",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-        "--",
-    ]);
-    let output = command.arg(path).current_dir(root()).output();
-    let output = output.context("git does not start")?;
-    if !output.status.success() {
-        bail!("git cannot list {path}");
-    }
-    let names = String::from_utf8(output.stdout).context("file names are UTF-8")?;
-    let names = names.lines().filter(|file| root().join(file).is_file());
-    Ok(names.map(str::to_owned).collect())
 }
 
 /// Generated files are compared by tests of the crate that owns them; with this

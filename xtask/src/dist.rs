@@ -11,8 +11,8 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use sha2::{Digest as _, Sha256};
 
-use crate::chores::root;
 use crate::hex::hex;
+use crate::repository::root;
 use package::Contents;
 
 /// What is built.

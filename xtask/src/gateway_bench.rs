@@ -15,8 +15,8 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 
 use crate::bench;
-use crate::chores::root;
 use crate::process::Process;
+use crate::repository::root;
 
 /// How the gateway is measured.
 #[derive(Debug, clap::Args)]

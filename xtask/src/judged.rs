@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use crate::chores::root;
+use crate::repository::root;
 
 /// The environment variable that tells tests where to note.
 pub(crate) const VARIABLE: &str = "WEIGHBRIDGE_JUDGED";

@@ -17,6 +17,7 @@ mod method;
 mod page;
 mod process;
 mod profile_guided;
+mod repository;
 mod results;
 mod rust_source;
 mod shape;

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 use sha2::{Digest as _, Sha256};
 
-use crate::chores::{root, tracked};
 use crate::hex::hex;
+use crate::repository::{root, tracked};
 use crate::rust_source::{self, Token, reads};
 
 /// Files and folders whose code decides on a figure: what is measured and when, and what is

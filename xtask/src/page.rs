@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context as _, bail};
 
-use crate::chores::root;
+use crate::repository::root;
 
 /// Puts `page` where `document` holds the table of that title; everything else stays.
 pub(crate) fn write(document: &str, title: &str, page: &str) -> anyhow::Result<()> {

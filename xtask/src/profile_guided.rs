@@ -18,7 +18,7 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 
 use crate::bench::{self, say};
-use crate::chores::root;
+use crate::repository::root;
 use toolchain::Toolchain;
 
 /// How much the gateway is asked while it counts.

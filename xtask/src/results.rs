@@ -14,8 +14,8 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
-use crate::chores::root;
 use crate::page;
+use crate::repository::root;
 
 /// Write RESULTS.md of a folder of labs from its recordings.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::chores::{root, tracked};
+use crate::repository::{root, tracked};
 use crate::rust_source::{self, Kind, Token, reads};
 
 /// A function with more lines is counted as long.

@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 
 use crate::bench;
-use crate::chores::root;
+use crate::repository::root;
 
 /// What is tried.
 #[derive(Debug, clap::Args)]

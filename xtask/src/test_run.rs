@@ -10,7 +10,7 @@ use std::thread;
 
 use anyhow::{Context as _, bail};
 
-use crate::chores::root;
+use crate::repository::root;
 
 /// So many claims of a whole run may fail once and pass alone; more is a mistake of ours.
 const UNSTEADY_ALLOWED: usize = 3;

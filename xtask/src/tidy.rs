@@ -11,7 +11,7 @@ mod graph;
 use std::fs;
 use std::path::Path;
 
-use crate::chores::{self, root};
+use crate::repository::root;
 use circles::Imports;
 use graph::Graph;
 
@@ -322,5 +322,5 @@ fn read(file: &str) -> String {
 fn tracked(folder: &str) -> Vec<String> {
     // Git takes no empty path.
     let folder = if folder.is_empty() { "." } else { folder };
-    chores::tracked(folder).expect("git lists the files")
+    crate::repository::tracked(folder).expect("git lists the files")
 }

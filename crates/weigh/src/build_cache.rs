@@ -10,11 +10,14 @@ use lab::{Setup, Text};
 use model::InvalidKind;
 use rig::{BuildError, BuildSpec, Rig, Status};
 
+use crate::command_text::render_all;
 use crate::compose::Projects;
 use crate::containers;
 use crate::environment::{instant, search_path};
+use crate::invalid::Invalid;
+use crate::invalid::invalid_spawn;
+use crate::invalid::last_words;
 use crate::stop::Stop;
-use crate::systems::{Invalid, invalid_spawn, last_words, render_all};
 
 /// The exit code with which shells say that a command is not there.
 const NOT_THERE: i32 = 127;

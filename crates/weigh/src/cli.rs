@@ -14,25 +14,25 @@ use crate::environment;
 use crate::exit::{self, Exit};
 use crate::stop::Stop;
 
-/// Tells what a layer of an API stack costs.
+/// Measures the cost of a layer in an API stack.
 ///
-/// `weigh lab` starts a system, proves that every variant does its work, loads
-/// baseline and variants in interleaved rounds, and reports the difference with
-/// an error bar. Results go to stdout, diagnostics to stderr.
+/// `weigh lab` starts a system with and without the layer, proves that each variant does its work, sends
+/// the same requests to all variants side by side, and reports the difference with a confidence
+/// interval. Results go to stdout, diagnostics to stderr.
 #[derive(Debug, Parser)]
 #[command(name = "weigh", version = env!("WEIGH_VERSION"), after_help = exit::TABLE)]
 struct Cli {
     #[command(subcommand)]
     command: Subcommands,
-    /// Do not color anything (as does a non-empty NO_COLOR in the environment).
+    /// Use no colors. A non-empty NO_COLOR in the environment does the same.
     #[arg(long, global = true, env = "NO_COLOR", hide_env = true, value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
     no_color: bool,
-    /// Show no live screen on a terminal, but the plain lines that a file would get.
+    /// Print plain lines instead of a live screen on a terminal.
     #[arg(long, global = true, hide_short_help = true)]
     no_tui: bool,
-    /// Log what is done and waited for to stderr; -vv logs more.
+    /// Log actions and waits to stderr. -vv logs more.
     ///
-    /// The variable WEIGH_LOG chooses levels by target: `debug`, `rig=trace,weigh=debug`.
+    /// The variable WEIGH_LOG selects levels by target: `debug`, `rig=trace,weigh=debug`.
     #[arg(short = 'v', long, global = true, hide_short_help = true, action = clap::ArgAction::Count)]
     verbose: u8,
 }
@@ -57,11 +57,6 @@ enum Subcommands {
     Completions(completions::Args),
     ManPages(man_pages::Args),
     Generator(generator::Args),
-}
-
-/// The whole command line, as those need it who describe it.
-pub(crate) fn command() -> clap::Command {
-    Cli::command()
 }
 
 /// Runs the whole program.
@@ -100,8 +95,8 @@ pub(crate) fn main() -> Exit {
         Subcommands::History(args) => history::run(&args, console),
         Subcommands::Tare(args) => tare::run(&args, console, &stop),
         Subcommands::NullServer(args) => null_server::run(&args, console, &stop),
-        Subcommands::Completions(args) => completions::run(&args, console),
-        Subcommands::ManPages(args) => man_pages::run(&args),
+        Subcommands::Completions(args) => completions::run(&args, Cli::command(), console),
+        Subcommands::ManPages(args) => man_pages::run(&args, Cli::command()),
         Subcommands::Generator(args) => generator::run(&args, console, &stop),
     };
     let exit = ended.unwrap_or_else(|failure| {

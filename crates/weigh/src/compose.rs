@@ -23,8 +23,8 @@ pub(crate) use tool::{OF_OTHERS, Tool};
 
 use crate::containers;
 use crate::exit::Failure;
-use crate::record::secrets;
-use crate::systems::Invalid;
+use crate::invalid::Invalid;
+use crate::secrets;
 
 /// The compose files of a lab, as compose understands them.
 #[derive(Debug, Default)]

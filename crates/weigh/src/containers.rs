@@ -13,8 +13,8 @@ use rig::Rig;
 use rig::keeper::OwnerEnd;
 
 use crate::environment;
+use crate::invalid::Invalid;
 use crate::stop::Stop;
-use crate::systems::Invalid;
 
 /// The engine, looked for once: whether there is one does not change while this program runs.
 ///

@@ -90,7 +90,7 @@ pub(crate) fn invalid_spawn(error: &SpawnError) -> Invalid {
     }
 }
 
-pub(super) fn invalid_ready(error: ReadyError) -> Invalid {
+pub(crate) fn invalid_ready(error: ReadyError) -> Invalid {
     match error {
         ReadyError::Interrupted { .. } => Invalid::interrupted(),
         ReadyError::Exited {

@@ -15,16 +15,17 @@
 //! | the pieces of a turn, for any design of a round | [`turn`], [`running`], [`settling`] |
 //! | what is read before and after a load | [`reading`] |
 //! | a lab in a cluster | [`in_pods`], [`pod_usage`] |
-//! | one of several generators of a round, in a pod | [`shard`], [`company`] |
+//! | one of several generators of a round, in a pod | [`shard`], [`peers`] |
 //! | sampled rounds, which are not counted | [`profile`] |
 
 mod beside;
 mod candidate;
+mod candidate_id;
 mod capacity;
-mod company;
 mod cores_used;
 mod counted_cycles;
 mod design;
+mod duration_text;
 mod footprint;
 mod gates_rule;
 mod groups;
@@ -34,6 +35,7 @@ mod in_slices;
 mod in_turn;
 mod neighbor_watch;
 mod network_watch;
+mod peers;
 mod placement;
 mod pod_usage;
 mod prediction;
@@ -50,6 +52,7 @@ mod shard;
 mod side_by_side;
 mod stopping_rule;
 mod trial;
+mod try_out;
 mod turn;
 mod up;
 mod watching;
@@ -58,8 +61,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use candidate::{CandidateId, Candidates};
-pub(crate) use company::Company;
+use candidate::Candidates;
+use candidate_id::CandidateId;
 use design::Design;
 use gates_rule::is_decided;
 pub(crate) use in_pods::{Source, wanted};
@@ -67,15 +70,15 @@ pub(crate) use in_turn::ATTEMPTS;
 use lab::Lab;
 use load::{AwakeCores, keep_cores_awake};
 use model::{InvalidKind, Order, StatusRule};
+pub(crate) use peers::Peers;
 use report::Recording;
 use report::recording::{ClusterText, Environment, Profile, RateChosen, RoundRecord};
-pub(crate) use reused_systems::Reuse;
 use reused_systems::ReusedSystems;
 use rig::machine::{self, Machine};
 use rig::{KeeperCommand, Rig};
 use round::{Rounds, Seen};
 use session::Session;
-pub(crate) use settling_together::RESETTLE;
+use settling_together::RESETTLE;
 use stopping_rule::Next;
 
 use crate::build_cache::BuildCache;
@@ -84,11 +87,13 @@ use crate::console::Console;
 use crate::environment::{self, instant};
 use crate::exit::Failure;
 use crate::gates::GateArgs;
+use crate::invalid::Invalid;
+use crate::invalid::LOGS;
 use crate::progress::Progress;
 use crate::published::Account;
 use crate::record::{self, Outline};
 use crate::stop::Stop;
-use crate::systems::{Addresses, Invalid, LOGS};
+use crate::systems::Addresses;
 
 /// Pairs of request and answer kept of each kind of failure, per measurement.
 pub(crate) const FAILURES_KEPT: usize = 3;
@@ -200,7 +205,7 @@ impl<'a> Experiment<'a> {
             projects,
             started: instant(),
             generator_cpus: candidates.free_cpus(host.before.cpus_online),
-            company: None,
+            peers: None,
         };
         Ok(Experiment {
             session,
@@ -414,7 +419,7 @@ impl<'a> Experiment<'a> {
     fn pushed_back(&mut self, id: CandidateId, record: &RoundRecord) -> Option<Invalid> {
         let variant = self.candidates.get(id).variant;
         // What runs in pods was started for this run.
-        let is_ours = self.session.company.is_some();
+        let is_ours = self.session.peers.is_some();
         let mut systems = variant.systems().iter();
         let target = systems
             .next_back()
@@ -477,6 +482,7 @@ impl<'a> Experiment<'a> {
         let outline = Outline {
             measured,
             reuse: self.reused.reuse().clone(),
+            resettle: RESETTLE,
             cluster: self.cluster.clone(),
             order: self
                 .rounds

@@ -2,25 +2,27 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | what cannot be had there | [`refusal`] |
-//! | pods of what is weighed | [`systems`] |
-//! | manifests of the user instead | [`manifests`] |
+//! | labs that a cluster cannot measure | [`refusal`] |
+//! | pods of the systems | [`systems`] |
+//! | manifests of the user | [`manifests`] |
 //! | the cluster's side of a run and of its rounds | [`stage`] |
-//! | systems on their way up | [`coming`] |
-//! | what generators are told | [`told`] |
-//! | how they meet | [`meeting`] |
-//! | how their results come back | [`result`] |
-//! | what the keeper does when weigh is gone | [`errand`] |
+//! | systems that a round needs | [`wanted`] |
+//! | the start of these systems | [`start_progress`] |
+//! | the input of a generator | [`told`] |
+//! | the connections between generators | [`meeting`] |
+//! | the result of a generator | [`result`] |
+//! | the task of the keeper after the end of `weigh` | [`errand`] |
 
-mod coming;
 pub(crate) mod errand;
 pub(crate) mod manifests;
 pub(crate) mod meeting;
 pub(crate) mod refusal;
 pub(crate) mod result;
 pub(crate) mod stage;
+mod start_progress;
 pub(crate) mod systems;
 pub(crate) mod told;
+pub(crate) mod wanted;
 
 /// Where a lab is to be measured, and by which image of weigh.
 #[derive(Clone, Debug, clap::Args)]

@@ -8,9 +8,10 @@ use load::{
 use model::InvalidKind;
 use report::recording::{Header, Proof, ProofAnswer};
 
-use crate::record::sha256;
+use crate::digest::sha256;
+use crate::invalid::Invalid;
 use crate::sending;
-use crate::systems::{Invalid, RunningSystems};
+use crate::systems::RunningSystems;
 
 mod answer;
 mod batch;
@@ -21,7 +22,7 @@ mod observation;
 mod status;
 
 pub(crate) use by_instance::by_instance;
-pub(crate) use observation::{Observed, Observer, metric};
+pub(crate) use observation::{Observed, Observer};
 
 /// What a variant was seen to answer.
 #[derive(Clone)]

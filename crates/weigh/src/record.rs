@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lab::{Lab, Setup, Variant};
 use load::{Job, Measurement};
@@ -15,18 +16,25 @@ use report::recording::{
 };
 use report::{Hdr, METHOD, Recording, Summary};
 use rig::{Moment, Usage};
-use sha2::{Digest as _, Sha256};
 
+use crate::digest::sha256;
 use crate::environment;
 use crate::exit::Failure;
-use crate::measure::{RESETTLE, Reuse};
+use crate::secrets::{self, Values};
 
-pub(crate) mod secrets;
 mod sent;
 
-use secrets::Values;
 pub(crate) use sent::{baseline_of, own_protocol, own_requests, prepared};
 use sent::{empty_request, protocol, requests_of, with_content};
+
+/// Which systems run on from round to round.
+#[derive(Clone, Debug)]
+pub(crate) enum Reuse {
+    Nothing,
+    All,
+    /// The systems of these names, of every candidate; the others are started anew.
+    Only(BTreeSet<String>),
+}
 
 /// The parts of a lab's recording that only the run knows.
 pub(crate) struct Outline {
@@ -46,6 +54,8 @@ pub(crate) struct Outline {
     pub(crate) rounds: Vec<RoundRecord>,
     pub(crate) profiles: Vec<Profile>,
     pub(crate) reuse: Reuse,
+    /// The longest time in which systems that run on settle again.
+    pub(crate) resettle: Duration,
     /// Where it ran, where that was not this machine.
     pub(crate) cluster: Option<wire::ClusterText>,
 }
@@ -62,7 +72,8 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         Reuse::Nothing | Reuse::All => (Vec::new(), None),
         Reuse::Only(kept) => (
             kept.iter().cloned().collect(),
-            lab.settle.map(|settle| micros(settle.within.min(RESETTLE))),
+            lab.settle
+                .map(|settle| micros(settle.within.min(run.resettle))),
         ),
     };
     let (keeps_systems, kept_systems) = with_elsewhere(lab, &run.reuse, kept_systems);
@@ -275,6 +286,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         statuses: seen.statuses.by_code.clone(),
         bytes_in: seen.bytes_in,
         bytes_in_bodies: Some(seen.bytes_in_bodies),
+        encodings: Some(seen.encodings.clone()),
         coded: (seen.coded.total() > 0).then_some(seen.coded),
         latency_by_status_ns_hdr: seen
             .latency_by_status
@@ -550,14 +562,6 @@ pub(crate) fn file_name(name: &str) -> String {
             letter if letter.is_ascii_alphanumeric() || "-_.".contains(letter) => letter,
             _ => '-',
         })
-        .collect()
-}
-
-/// Hexadecimal SHA-256.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
         .collect()
 }
 

@@ -4,9 +4,9 @@ mod addresses;
 mod balancer;
 mod container;
 mod instances;
-mod invalid;
 mod process;
 mod project;
+mod readiness;
 mod restart;
 mod start;
 
@@ -15,8 +15,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use invalid::invalid_ready;
-use lab::{Endpoint, Lab, Setup, Text};
+use lab::{Endpoint, Lab, Setup};
 use load::{Address, Target};
 use model::{InvalidKind, Protocol, Trust, Version};
 use process::Process;
@@ -26,24 +25,13 @@ use start::probe;
 use tempfile::TempDir;
 
 use crate::compose::Projects;
-use crate::record::secrets;
+use crate::invalid::{Invalid, invalid_ready};
+use crate::secrets;
 use crate::stop::Stop;
-use crate::{containers, pods};
 
 pub(crate) use addresses::{Addresses, ConsentArgs};
 pub(crate) use instances::{Shares, Tally, between};
-pub(crate) use invalid::{Invalid, LOGS, invalid_spawn, last_words};
 pub(crate) use restart::closed;
-
-/// The hidden subcommand that keeps what `weigh` starts.
-pub(crate) const KEEPER: &str = "keeper";
-/// The hidden subcommand that becomes a system.
-pub(crate) const LAUNCH: &str = "launch";
-
-/// What the keeper does when a run has ended: each errand is of a cluster or of a container engine.
-pub(crate) fn run_errand(errand: &str, owner: rig::keeper::OwnerEnd) -> Result<(), String> {
-    pods::errand::run(errand, owner).unwrap_or_else(|| containers::run_errand(errand, owner))
-}
 
 /// How long a system has to end by itself when it is asked to.
 const GRACE: Duration = Duration::from_secs(5);
@@ -475,12 +463,4 @@ fn socket_folder(setups: &[&Setup]) -> Result<Option<TempDir>, Invalid> {
             format!("no temporary folder for Unix sockets: {error}"),
         )
     })
-}
-
-/// A command with every address filled in.
-pub(crate) fn render_all(
-    words: &[Text],
-    find: &dyn Fn(&str) -> Option<Endpoint>,
-) -> Result<Vec<String>, String> {
-    words.iter().map(|word| word.render(find)).collect()
 }

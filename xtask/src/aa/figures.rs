@@ -255,8 +255,8 @@ mod tests {
 
     #[test]
     fn figures_of_a_committed_recording_are_plausible() {
-        let path =
-            crate::chores::root().join("labs/router-extensibility/records/static-subgraph.json");
+        let path = crate::repository::root()
+            .join("labs/router-extensibility/records/static-subgraph.json");
         let run = Run {
             summary: Value::Null,
             recording: serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap(),

@@ -6,7 +6,7 @@ use super::effects::Effects;
 use super::figures::{Figure, Tally};
 use super::labs::Bench;
 use crate::bench;
-use crate::chores::root;
+use crate::repository::root;
 
 pub(super) fn section(bench: &Bench, gateways: usize, repeat: u64) -> anyhow::Result<String> {
     let names: Vec<String> = (2..=gateways)

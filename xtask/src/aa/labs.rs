@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::figures::{Run, list, text};
 use crate::bench;
-use crate::chores::root;
+use crate::repository::root;
 
 /// How often a lab is run when checks withhold a number: it then says nothing about the instrument.
 const ATTEMPTS: u32 = 10;

@@ -22,8 +22,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::figures::median;
 use crate::bench;
-use crate::chores::root;
 use crate::hex::hex;
+use crate::repository::root;
 use found::{Found, Said, Store};
 use rows::Row;
 

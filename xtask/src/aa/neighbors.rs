@@ -9,7 +9,7 @@ use super::figures::{Figure, Tally, median};
 use super::labs::Bench;
 use super::planted;
 use crate::bench;
-use crate::chores::root;
+use crate::repository::root;
 
 /// A bad neighbor: a null server, and what is known of it.
 struct Neighbor {

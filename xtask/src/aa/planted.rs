@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use super::figures::{Difference, Figure, Tally};
 use super::labs::Bench;
 use crate::bench;
-use crate::chores::root;
+use crate::repository::root;
 
 /// The figures in which an amount is looked for, and what the null server of the baseline does.
 struct Planted<'a> {

@@ -6,8 +6,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::attacks::Seen;
 use super::exchange::{ATTACKER, Connection};
+use super::seen::Seen;
 use crate::clock::now;
 
 /// What a client of HTTP/2 sends first.

@@ -11,13 +11,13 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 
 use super::attacks::{Attack, Victim};
+use super::dialect::Dialect;
 use super::exchange::{HOST, post};
-use super::graphql::Dialect;
 use super::links::Links;
 use super::neighbor;
-use crate::chores::root;
 use crate::clock::{now, pause};
 use crate::process::Process;
+use crate::repository::root;
 
 /// A service that can be attacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

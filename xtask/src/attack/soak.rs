@@ -104,7 +104,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(why) = args.service.missing(&programs) {
         bail!("{} cannot be soaked: {why}", args.service.word());
     }
-    let usual = || crate::chores::root().join(format!("target/soak/{}.csv", args.service.word()));
+    let usual =
+        || crate::repository::root().join(format!("target/soak/{}.csv", args.service.word()));
     let record = args.record.clone().unwrap_or_else(usual);
     let mut minutes = read(&record)?;
     let running = Running::start(args.service, Attack::Load, &programs, &stop)?;

@@ -4,8 +4,8 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::attacks::Seen;
 use super::exchange::{ATTACKER, Connection, HOST, begin};
+use super::seen::Seen;
 use super::services::DESCRIPTORS;
 use crate::clock::{now, pause};
 

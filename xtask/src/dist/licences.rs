@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
-use crate::chores::root;
+use crate::repository::root;
 
 /// The texts, crate by crate; equal texts once.
 pub(crate) fn of(target: &str) -> anyhow::Result<String> {

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::ensure;
 
-use crate::chores::root;
+use crate::repository::root;
 
 /// The shells, with the name of the file that each wants.
 const SHELLS: [(&str, &str); 3] = [

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 
-use crate::chores::root;
+use crate::repository::root;
 
 /// What is needed of the compiler.
 #[derive(Debug)]

@@ -19,11 +19,11 @@ use sha2::{Digest as _, Sha256};
 
 use crate::attack::exchange::{Connection, NEIGHBOR, post_as};
 use crate::bench::say;
-use crate::chores::root;
 use crate::clock::now;
 use crate::gateway_bench::get;
 use crate::hex::hex;
 use crate::process::Process;
+use crate::repository::root;
 
 /// What the gateway runs with in turn. The compiler takes for seldom used what none of them uses: it
 /// lies apart and is inlined less.

@@ -4,7 +4,7 @@ use std::fs;
 
 use report::{Metric, Recording, Summary};
 
-use crate::chores::{root, tracked};
+use crate::repository::{root, tracked};
 
 /// The recordings of all labs, by their paths.
 fn recordings() -> impl Iterator<Item = (String, Recording)> {

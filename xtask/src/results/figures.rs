@@ -18,7 +18,7 @@ use anyhow::{Context as _, bail};
 use report::quoted::{Form, quoted};
 use report::{Metric, Recording, Summary};
 
-use crate::chores::{root, tracked};
+use crate::repository::{root, tracked};
 
 const BEGIN: &str = "<!-- figure: ";
 const CLOSE: &str = " -->";

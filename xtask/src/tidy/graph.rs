@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::chores::root;
+use crate::repository::root;
 
 /// The resolved dependency graph of the workspace.
 pub(crate) struct Graph {

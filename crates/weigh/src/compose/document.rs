@@ -149,7 +149,8 @@ pub(super) fn written(resolved: &Value, wish: Wish<'_>) -> Result<Written, Vec<S
         }
     }
     let entrance = ports::entrance(&services, wish, &mut remarks);
-    let volumes = volumes::used(resolved, &services, wish, &mut remarks);
+    let of_services: Vec<&Value> = services.iter().map(|it| &it.given["volumes"]).collect();
+    let volumes = volumes::used(resolved, &of_services, wish, &mut remarks);
     let networks = networks(resolved, &services, labels, &mut remarks);
     let (Some(entrance), true) = (entrance, remarks.refused.is_empty()) else {
         return Err(remarks.refused);

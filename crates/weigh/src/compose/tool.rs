@@ -11,7 +11,8 @@ use std::process::{Command, Stdio};
 use model::InvalidKind;
 
 use crate::environment::search_path;
-use crate::systems::{Invalid, last_words};
+use crate::invalid::Invalid;
+use crate::invalid::last_words;
 
 /// How compose is called on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,8 @@ use super::placement::Cores;
 use super::round::Round;
 use super::turn::Occasion;
 use super::up::{Spoiled, Up};
-use crate::systems::{Invalid, RunningSystems, UsageReading};
+use crate::invalid::Invalid;
+use crate::systems::{RunningSystems, UsageReading};
 
 /// The folder of the logs of what candidates share. No variant's: those are named as variants, and
 /// one of this name would only write beside it.

@@ -6,16 +6,13 @@ use lab::{Lab, Variant};
 use model::InvalidKind;
 use report::recording::{Proof, SystemRecord, VariantRecord, VariantStatus};
 
+use super::candidate_id::CandidateId;
 use super::footprint::Footprint;
 use super::groups::{CoresUsed, Member};
 use super::trial::Trial;
+use crate::invalid::Invalid;
 use crate::prove::Proven;
 use crate::record;
-use crate::systems::Invalid;
-
-/// Names a candidate; only [`Candidates`] makes one and finds what it names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct CandidateId(usize);
 
 /// A variant on its way to a number.
 pub(super) struct Candidate<'a> {
@@ -36,14 +33,6 @@ pub(super) struct Candidate<'a> {
     invalid: Option<Invalid>,
 }
 
-impl CandidateId {
-    /// One that belongs to no lab.
-    #[cfg(test)]
-    pub(super) fn numbered(number: usize) -> CandidateId {
-        CandidateId(number)
-    }
-}
-
 /// All candidates of a run, baseline first.
 pub(super) struct Candidates<'a>(Vec<Candidate<'a>>);
 
@@ -51,7 +40,7 @@ impl<'a> Candidate<'a> {
     fn new(lab: &'a Lab, variant: &'a Variant) -> Candidate<'a> {
         let against = variant.against.as_ref().map(|name| {
             let position = lab.all().position(|other| other.name == *name);
-            CandidateId(position.expect("a lab compares its variants with variants it has"))
+            CandidateId::at(position.expect("a lab compares its variants with variants it has"))
         });
         Candidate {
             variant,
@@ -145,21 +134,21 @@ impl<'a> Candidates<'a> {
 
     /// In the order of the report. Does not borrow the candidates, so that each can be changed.
     pub(super) fn ids(&self) -> impl Iterator<Item = CandidateId> + use<> {
-        (0..self.0.len()).map(CandidateId)
+        (0..self.0.len()).map(CandidateId::at)
     }
 
     /// The candidate at a position in the order of the report.
     pub(super) fn at(&self, position: usize) -> CandidateId {
         assert!(position < self.0.len(), "positions come from this lab");
-        CandidateId(position)
+        CandidateId::at(position)
     }
 
     pub(super) fn get(&self, id: CandidateId) -> &Candidate<'a> {
-        &self.0[id.0]
+        &self.0[id.place()]
     }
 
     pub(super) fn get_mut(&mut self, id: CandidateId) -> &mut Candidate<'a> {
-        &mut self.0[id.0]
+        &mut self.0[id.place()]
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Candidate<'a>> {

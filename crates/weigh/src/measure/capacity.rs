@@ -15,8 +15,8 @@ use super::reading::Measured;
 use super::round::Round;
 use super::running::root_cause;
 use super::up::Up;
+use crate::invalid::Invalid;
 use crate::record;
-use crate::systems::Invalid;
 
 /// How often a rate may fail while other guests of the host have the processors, before a failure
 /// counts all the same: else a search on a busy host would have no end.

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use load::{Job, Measurement, SlotTimes};
-use model::Shard;
+use model::{Load, Shard};
 use report::Hdr;
 use report::recording::{LatencyMeans, LeftOut, LeftOutAnswers, RequestRecord};
+use schedule::OpenPlan;
 use stats::cycles::{Cause, Disturbance, Validity};
 
 use super::host_watch::HostWatch;
 use super::neighbor_watch::NeighborWatch;
-use super::shard::Told;
-use super::side_by_side::plan_of;
+use super::peers::PeerReports;
 use super::up::nanoseconds;
 
 /// Requests of a rotation that are recorded apart. Of more, each is sent a few times in a round.
@@ -37,7 +37,7 @@ impl WatchedLoad {
         &self,
         jobs: &[Job],
         measurements: &[Measurement],
-        told: &Told,
+        reports: &PeerReports,
         cores: usize,
     ) -> Option<Validity> {
         let dues_ns = dues_of(jobs)?;
@@ -49,8 +49,8 @@ impl WatchedLoad {
         let mut disturbances = disturbances(measurements, &self.host)?;
         let began = measurements.first()?.began?;
         disturbances.extend(self.neighbors.disturbances_since(began, cores));
-        // What others have seen decides about the cycles of this one too.
-        told.complete(&mut disturbances)?;
+        // A disturbance of any generator spoils the cycle of all.
+        reports.add_disturbances(&mut disturbances)?;
         let medians_ns: Vec<u64> = measurements.iter().map(median_ns).collect();
         Some(Validity::of(&medians_ns, &dues_ns, &disturbances))
     }
@@ -59,6 +59,19 @@ impl WatchedLoad {
 /// The median latency of a measurement, 0 without an answer.
 fn median_ns(measurement: &Measurement) -> u64 {
     measurement.latency.quantile_ns(0.5).unwrap_or(0)
+}
+
+/// Returns the plan that all candidates share, or `None` for a closed loop.
+pub(super) fn plan_of(job: &Job) -> Option<OpenPlan> {
+    match &job.load {
+        Load::Open {
+            phases,
+            arrival,
+            requests_max,
+            ..
+        } => OpenPlan::new(phases, *arrival, *requests_max).ok(),
+        Load::Closed { .. } => None,
+    }
 }
 
 /// When each cycle of the plan begins, those of other shards included, and when the last one ends.

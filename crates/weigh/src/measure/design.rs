@@ -11,7 +11,8 @@ use model::Order;
 use report::recording::Measured;
 
 use super::Experiment;
-use super::candidate::{Candidate, CandidateId, Candidates};
+use super::candidate::{Candidate, Candidates};
+use super::candidate_id::CandidateId;
 use super::footprint::memory_of_all;
 use super::groups::{Group, Groups};
 use super::placement::Cores;

@@ -14,7 +14,7 @@ use stats::sequential::LOOKS;
 
 use super::stopping_rule::Next;
 use crate::gates::GateArgs;
-use crate::record::micros;
+use model::micros;
 
 /// Measures until the gates are decided, or until time or rounds run out.
 pub(super) struct GatesRule {

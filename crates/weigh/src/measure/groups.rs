@@ -4,7 +4,7 @@
 //! split into groups, each with the baselines of its members. What decides is processor time, read
 //! while all were up and loaded as planned; a latency never does.
 
-use super::candidate::CandidateId;
+use super::candidate_id::CandidateId;
 use super::placement::Cores;
 use super::stopping_rule::ROUNDS_MAX;
 

@@ -16,17 +16,19 @@ use report::recording::{
 };
 
 use super::Experiment;
-use super::candidate::CandidateId;
+use super::candidate_id::CandidateId;
 use super::design::Design;
 use super::in_turn::in_round;
 use super::pod_usage::{moments, used};
 use super::round::Round;
+use crate::digest::sha256;
 use crate::environment::instant;
 use crate::exit::Failure;
-use crate::pods::stage::{Lost, Stage, Up, Wanted};
+use crate::invalid::Invalid;
+use crate::pods::stage::{Lost, Stage, Up};
 use crate::pods::told::{Place, ThisRound, Told};
+use crate::pods::wanted::Wanted;
 use crate::record;
-use crate::systems::Invalid;
 
 /// What was read to make the lab, which generators read again.
 pub(crate) struct Source {
@@ -231,7 +233,7 @@ impl Experiment<'_> {
             places,
             generators: stage.generators,
             meeting: stage.meeting(),
-            token: record::sha256(format!("{} {:?}", self.session.seed, instant()).as_bytes()),
+            token: sha256(format!("{} {:?}", self.session.seed, instant()).as_bytes()),
         };
         let told = Told::of(
             lab,
@@ -284,7 +286,7 @@ impl Experiment<'_> {
                 // As of the end: the pods count from their own begin.
                 let before_end_us = ended_us.saturating_sub(attempt[0].started_offset_us);
                 let before_end = Duration::from_micros(before_end_us);
-                whole.started_offset_us = record::micros(offset.saturating_sub(before_end));
+                whole.started_offset_us = model::micros(offset.saturating_sub(before_end));
                 let wanted = wanted_each(self.session.lab, &[*position]);
                 let usage = |shared: bool| -> Vec<SystemUsage> {
                     let own = wanted.iter().filter(|one| one.variant.is_none() == shared);

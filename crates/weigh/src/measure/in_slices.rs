@@ -26,8 +26,8 @@ use super::counted_cycles::ByStatus;
 use super::host_watch::HostWatch;
 use super::round::Round;
 use super::up::{Up, nanoseconds};
-use crate::record::micros;
-use crate::systems::Invalid;
+use crate::invalid::Invalid;
+use model::micros;
 
 /// Requests of a candidate whose times are kept for a round, 32 bytes each. A round with more is
 /// recorded without leaving any slice out.
@@ -94,10 +94,10 @@ impl Experiment<'_> {
 
     /// The lengths of all generators, so that all have one plan: the longest that one of them needs.
     fn longest(&self, own: SliceLengths) -> Result<SliceLengths, Invalid> {
-        let Some(company) = &self.session.company else {
+        let Some(peers) = &self.session.peers else {
             return Ok(own);
         };
-        let all = company.exchange(&(own.gap, own.latency))?;
+        let all = peers.exchange(&(own.gap, own.latency))?;
         let (gaps, latencies): (Vec<Duration>, Vec<Duration>) = all.into_iter().unzip();
         Ok(SliceLengths {
             gap: gaps.into_iter().max().unwrap_or(own.gap),
@@ -134,8 +134,8 @@ impl Experiment<'_> {
             return Ok(None);
         };
         let mut own = InSlices::of(plan, measurements, host);
-        if let Some(company) = &self.session.company {
-            let all = company.exchange(&own.told())?;
+        if let Some(peers) = &self.session.peers {
+            let all = peers.exchange(&own.told())?;
             own.causes = united(all);
         }
         Ok(Some(own))

@@ -11,8 +11,8 @@ use super::reading::Measured;
 use super::round::{Round, Seat};
 use super::running::{Running, root_cause};
 use super::turn::Turn;
+use crate::invalid::Invalid;
 use crate::record;
-use crate::systems::Invalid;
 
 /// How often a measurement is made before a disturbed one is taken as it is.
 pub(crate) const ATTEMPTS: u32 = 3;

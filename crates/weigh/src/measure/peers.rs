@@ -1,4 +1,4 @@
-//! The other generators of a load, of which this one sends a shard.
+//! The generators of a load that has several shards, as one of them sees them.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -8,35 +8,41 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use stats::cycles::{Cause, Disturbance};
 
+use crate::invalid::Invalid;
 use crate::pods::meeting::{ClockOffset, Meeting};
 use crate::prove::RequestCounts;
-use crate::systems::Invalid;
 
-/// The generators of a load, as one of them sees them.
-pub(crate) struct Company {
+/// The generators of a load. Each sends one shard.
+pub(crate) struct Peers {
     meeting: RefCell<Meeting>,
-    /// The pod that this one is.
+    /// The pod of this generator.
     pub(super) pod: String,
-    /// The node that it is on.
+    /// The node of that pod.
     pub(super) node: String,
 }
 
-/// What one generator tells the others of its part of a load, in nanoseconds from the moment on which all
-/// began.
+/// The report of one generator about its shard. Times are nanoseconds after the common start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Seen {
-    /// One for each variant.
+pub(super) struct ShardReport {
+    /// Requests to each variant.
     pub(super) counts: Vec<RequestCounts>,
-    /// Whether the times of all its slots were kept.
+    /// True if the times of all its slots were kept.
     pub(super) is_whole: bool,
-    /// When its host or itself was in the way: from, to, and whether it was the host.
+    /// Times when its host or the generator was disturbed: from, to, and true if it was the host.
     pub(super) disturbances: Vec<(u64, u64, bool)>,
 }
 
-impl Company {
-    /// Those of a meeting, of which this one is a pod on a node.
-    pub(crate) fn of(meeting: Meeting, pod: String, node: String) -> Company {
-        Company {
+/// The reports of all generators about a load. Empty for a load with one generator.
+pub(super) struct PeerReports {
+    all: Vec<ShardReport>,
+    /// The place of this generator's report.
+    own: usize,
+}
+
+impl Peers {
+    /// Returns the generators of a meeting. This one is `pod` on `node`.
+    pub(crate) fn of(meeting: Meeting, pod: String, node: String) -> Peers {
+        Peers {
             meeting: RefCell::new(meeting),
             pod,
             node,
@@ -51,10 +57,10 @@ impl Company {
         self.meeting.borrow().clock()
     }
 
-    /// Tells all others and gives what all have told, in their order: each waits for all.
+    /// Sends a value to all generators and returns the values of all, in their order. Waits for all.
     ///
     /// # Errors
-    /// When one of them is gone.
+    /// Fails if a generator is gone.
     pub(super) fn exchange<T>(&self, own: &T) -> Result<Vec<T>, Invalid>
     where
         T: Serialize + DeserializeOwned + Clone,
@@ -62,10 +68,10 @@ impl Company {
         self.meeting.borrow_mut().exchange(own).map_err(alone)
     }
 
-    /// The moment at which all begin.
+    /// Returns the moment at which all generators begin.
     ///
     /// # Errors
-    /// When one of them is gone.
+    /// Fails if a generator is gone.
     pub(super) fn agree(&self) -> Result<Instant, Invalid> {
         self.meeting.borrow_mut().agree().map_err(alone)
     }
@@ -78,12 +84,47 @@ fn alone(reason: String) -> Invalid {
     )
 }
 
-impl Seen {
-    /// Adds the disturbances that others have seen to those that were seen here.
-    pub(super) fn complete(all: &[Seen], own: usize, disturbances: &mut Vec<Disturbance>) {
-        let others = all.iter().enumerate().filter(|(index, _)| *index != own);
-        for (_, other) in others {
-            let theirs = other.disturbances.iter();
+impl PeerReports {
+    /// Returns the reports of a load with one generator: none.
+    pub(super) fn none() -> PeerReports {
+        PeerReports {
+            all: Vec::new(),
+            own: 0,
+        }
+    }
+
+    /// Sends the report of this generator and waits for the reports of all.
+    ///
+    /// # Errors
+    /// Fails if a generator is gone.
+    pub(super) fn exchange(peers: &Peers, own: &ShardReport) -> Result<PeerReports, Invalid> {
+        Ok(PeerReports {
+            all: peers.exchange(own)?,
+            own: peers.shard().index() as usize,
+        })
+    }
+
+    fn of_others(&self) -> impl Iterator<Item = &ShardReport> {
+        let all = self.all.iter().enumerate();
+        all.filter(|(index, _)| *index != self.own)
+            .map(|(_, report)| report)
+    }
+
+    /// Returns the requests that the other generators sent to a variant.
+    pub(super) fn sent_by_others(&self, variant: usize) -> RequestCounts {
+        self.of_others()
+            .filter_map(|report| report.counts.get(variant).copied())
+            .fold(RequestCounts::default(), RequestCounts::plus)
+    }
+
+    /// Adds the disturbances of the other generators. Returns `None` if a generator has not kept the times of
+    /// its slots.
+    pub(super) fn add_disturbances(&self, disturbances: &mut Vec<Disturbance>) -> Option<()> {
+        if !self.all.iter().all(|report| report.is_whole) {
+            return None;
+        }
+        for report in self.of_others() {
+            let theirs = report.disturbances.iter();
             disturbances.extend(theirs.map(|&(from_ns, to_ns, is_host)| Disturbance {
                 from_ns,
                 to_ns: to_ns.max(from_ns),
@@ -95,13 +136,6 @@ impl Seen {
                 variant: None,
             }));
         }
-    }
-
-    /// What the others have sent to a variant.
-    pub(super) fn beside(all: &[Seen], own: usize, variant: usize) -> RequestCounts {
-        let others = all.iter().enumerate().filter(|(index, _)| *index != own);
-        others
-            .filter_map(|(_, other)| other.counts.get(variant).copied())
-            .fold(RequestCounts::default(), RequestCounts::plus)
+        Some(())
     }
 }

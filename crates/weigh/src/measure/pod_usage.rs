@@ -9,8 +9,8 @@ use model::Load;
 use report::Recording;
 use report::recording::{RoundRecord, SystemUsage};
 
-use crate::pods::stage::{Stage, Wanted};
-use crate::record;
+use crate::pods::stage::Stage;
+use crate::pods::wanted::Wanted;
 
 /// When a measurement began and ended, by the clock of the first generator, of which this is a part.
 pub(super) fn moments(first: &Recording, part: &RoundRecord) -> Option<(Timestamp, Timestamp)> {
@@ -63,7 +63,7 @@ pub(super) fn used(
     let took = took(whole);
     SystemUsage {
         name: wanted.setup.system.clone(),
-        cpu_us: cores.map(|cores| record::micros(took.mul_f64(cores))),
+        cpu_us: cores.map(|cores| model::micros(took.mul_f64(cores))),
         memory_peak_bytes: memory.filter(|_| !own.is_empty()),
         throttled: None,
         context_switches: None,

@@ -7,7 +7,8 @@ use model::{Goal, Load, Order, Phase, Rate};
 use schedule::{SliceLengths, SlicePlan};
 
 use super::Experiment;
-use super::candidate::CandidateId;
+use super::candidate_id::CandidateId;
+use super::duration_text::duration_text;
 use super::groups::{CoresUsed, Crowd, Member, Part, split};
 use super::trial::Trial;
 
@@ -135,7 +136,10 @@ impl Experiment<'_> {
         let rounds = self.rounds.planned();
         let all = each.mul_f64(rounds as f64);
         let (least, most) = match lab.until {
-            Some(Goal::Width(_)) => ("at least ", format!(", at most {}", in_words(lab.max_time))),
+            Some(Goal::Width(_)) => (
+                "at least ",
+                format!(", at most {}", duration_text(lab.max_time)),
+            ),
             Some(Goal::Gates) => (
                 "at most ",
                 ", less if the gates are decided sooner".to_owned(),
@@ -144,7 +148,7 @@ impl Experiment<'_> {
         };
         format!(
             "time: {least}{}{most} ({rounds} rounds of about {:.1} s)",
-            in_words(all),
+            duration_text(all),
             each.as_secs_f64()
         )
     }
@@ -261,16 +265,6 @@ fn micros(seconds: f64) -> String {
     }
 }
 
-/// `48 s`, `2 min 30 s`.
-pub(super) fn in_words(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match (seconds / 60, seconds % 60) {
-        (0, _) => format!("{:.0} s", time.as_secs_f64()),
-        (minutes, 0) => format!("{minutes} min"),
-        (minutes, seconds) => format!("{minutes} min {seconds} s"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,6 +289,5 @@ mod tests {
         assert_eq!(micros(0.000_9), "900 us");
         assert_eq!(micros(0.001_26), "1.3 ms");
         assert_eq!(micros(12.3), "12 s");
-        assert_eq!(in_words(Duration::from_secs(150)), "2 min 30 s");
     }
 }

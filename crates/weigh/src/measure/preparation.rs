@@ -5,14 +5,14 @@ use std::time::Duration;
 use model::{InvalidKind, Order};
 
 use super::Experiment;
-use super::candidate::CandidateId;
+use super::candidate_id::CandidateId;
 use super::footprint::Footprint;
 use super::running::{Running, root_cause};
 use super::turn::Turn;
 use crate::build_cache::{BuildCache, missing_program};
 use crate::environment::instant;
+use crate::invalid::Invalid;
 use crate::prove::Proven;
-use crate::systems::Invalid;
 
 /// A build that took longer is told of.
 const BUILD_WORTH_TELLING: Duration = Duration::from_secs(1);

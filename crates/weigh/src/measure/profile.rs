@@ -21,9 +21,10 @@ use super::running::{Running, root_cause};
 use super::session::load_failed;
 use super::turn::Turn;
 use crate::environment;
+use crate::invalid::Invalid;
 use crate::perf::{Perf, RATE_HZ, Sampling};
 use crate::record;
-use crate::systems::{Invalid, SystemProcesses, UsageReading};
+use crate::systems::{SystemProcesses, UsageReading};
 use draw::draw;
 
 /// The folder of drawings, in the recording's.

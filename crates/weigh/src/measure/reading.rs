@@ -13,9 +13,10 @@ use rig::{Moment, Rig};
 use super::round::Seat;
 use super::session::Session;
 use crate::environment::instant;
+use crate::invalid::Invalid;
 use crate::prove::{Observed, Observer, RequestCounts, by_instance};
 use crate::record;
-use crate::systems::{self, Invalid, RunningSystems, Shares, Tally, UsageReading};
+use crate::systems::{self, RunningSystems, Shares, Tally, UsageReading};
 
 /// What was read before a load.
 pub(super) struct Reading<'r> {
@@ -134,7 +135,7 @@ impl Measured {
             position: number(seat.position),
             group: seat.group,
             variant: variant.to_owned(),
-            started_offset_us: record::micros(self.began.duration_since(session.started)),
+            started_offset_us: model::micros(self.began.duration_since(session.started)),
             machine: self.machine,
             systems: self.systems.clone(),
             proofs: self.proofs.clone(),

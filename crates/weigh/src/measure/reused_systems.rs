@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use lab::Setup;
 use rig::Rig;
 
-use super::candidate::CandidateId;
+use super::candidate_id::CandidateId;
 use super::running::Running;
+use crate::record::Reuse;
 use crate::systems::{self, RunningSystems};
 
 /// The systems that are up between two turns of their candidates; none unless the run reuses any.
@@ -19,15 +20,6 @@ pub(super) struct ReusedSystems {
     up: BTreeMap<CandidateId, Running>,
     /// Those that all candidates share.
     shared: Option<RunningSystems>,
-}
-
-/// Which systems run on from round to round.
-#[derive(Clone, Debug)]
-pub(crate) enum Reuse {
-    Nothing,
-    All,
-    /// The systems of these names, of every candidate; the others are started anew.
-    Only(BTreeSet<String>),
 }
 
 impl ReusedSystems {

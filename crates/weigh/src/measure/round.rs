@@ -6,7 +6,8 @@ use lab::Lab;
 use report::recording::{DecidedText, RoundRecord, UntilText};
 use stats::sequential::LOOKS;
 
-use super::candidate::{CandidateId, Candidates};
+use super::candidate::Candidates;
+use super::candidate_id::CandidateId;
 use super::gates_rule::GatesRule;
 use super::stopping_rule::{Next, ROUNDS_MAX, StoppingRule};
 use crate::gates::GateArgs;

@@ -3,7 +3,8 @@
 use model::InvalidKind;
 use rig::Rig;
 
-use crate::systems::{Invalid, RunningSystems};
+use crate::invalid::Invalid;
+use crate::systems::RunningSystems;
 
 /// A candidate's systems while they are up, and what they have been through since they were started.
 /// Borrows nothing, so that several candidates may be up at once and between rounds.

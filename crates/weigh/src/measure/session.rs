@@ -9,12 +9,13 @@ use load::{Job, LoadError, Measurement};
 use model::{InvalidKind, Load, Shard};
 use rig::Rig;
 
-use super::company::Company;
+use super::peers::Peers;
 use crate::compose::Projects;
+use crate::invalid::Invalid;
 use crate::progress::Progress;
 use crate::record;
 use crate::stop::Stop;
-use crate::systems::{Addresses, Invalid, RunningSystems, Startup};
+use crate::systems::{Addresses, RunningSystems, Startup};
 
 /// What is the same for every start and every load of a run.
 pub(super) struct Session<'a> {
@@ -35,13 +36,13 @@ pub(super) struct Session<'a> {
     /// The cores that the generator may run on; none where it may run anywhere.
     pub(super) generator_cpus: Option<Vec<usize>>,
     /// The other generators of the load, where there are such.
-    pub(super) company: Option<Company>,
+    pub(super) peers: Option<Peers>,
 }
 
 impl Session<'_> {
     /// The part of the load that is sent from here.
     pub(super) fn shard(&self) -> Shard {
-        self.company.as_ref().map_or(Shard::WHOLE, Company::shard)
+        self.peers.as_ref().map_or(Shard::WHOLE, Peers::shard)
     }
 
     /// # Errors

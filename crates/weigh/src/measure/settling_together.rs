@@ -9,11 +9,11 @@ use super::beside::Beside;
 use super::round::Round;
 use super::settling::Settling;
 use super::up::Up;
-use crate::systems::Invalid;
+use crate::invalid::Invalid;
 
 /// Load after a start of systems whose like have settled in an earlier round: connections, pools and
 /// caches are filled by it.
-pub(crate) const RESETTLE: Duration = Duration::from_millis(300);
+pub(super) const RESETTLE: Duration = Duration::from_millis(300);
 
 impl Experiment<'_> {
     /// Sends the load that comes once after a start to all candidates at once, until none of them gets

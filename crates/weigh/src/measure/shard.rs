@@ -14,23 +14,23 @@ use model::InvalidKind;
 use report::Recording;
 use report::recording::{GeneratorRecord, RoundRecord};
 use serde::{Deserialize, Serialize};
-use stats::cycles::{Cause, Disturbance};
+use stats::cycles::Cause;
 
 use super::Experiment;
 use super::beside::Beside;
-use super::company::{Company, Seen};
 use super::counted_cycles::{disturbances, dues_of, has_every_slot};
 use super::design::Design;
 use super::groups::Group;
 use super::host_watch::HostWatch;
+use super::peers::{PeerReports, Peers, ShardReport};
 use super::reused_systems::ReusedSystems;
 use super::round::Round;
 use super::turn::Turn;
 use super::up::{Spoiled, Up};
 use crate::build_cache::BuildCache;
 use crate::exit::Failure;
+use crate::invalid::Invalid;
 use crate::prove::{Proven, RequestCounts};
-use crate::systems::Invalid;
 
 /// What the first generator tells of a variant's proof.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -59,23 +59,13 @@ impl Attempt {
     }
 }
 
-/// What all generators have told of a load; nothing where there is one.
-pub(super) struct Told {
-    all: Vec<Seen>,
-    own: usize,
-}
-
 impl Experiment<'_> {
     /// Takes part in a round, numbered from 0, as one of its generators. Gives the recording of its part.
     ///
     /// # Errors
     /// When it cannot, with the reason of the first obstacle.
-    pub(crate) fn send_shard(
-        mut self,
-        number: usize,
-        company: Company,
-    ) -> Result<Recording, Failure> {
-        self.session.company = Some(company);
+    pub(crate) fn send_shard(mut self, number: usize, peers: Peers) -> Result<Recording, Failure> {
+        self.session.peers = Some(peers);
         self.reused = ReusedSystems::on();
         self.design = Design::elsewhere(self.candidates.compared());
         let sent = self.shard_of(number);
@@ -114,7 +104,7 @@ impl Experiment<'_> {
             .and_then(|()| self.ready_together(&round, &mut up, &beside));
         let loads = loads.and_then(|loads| {
             // The last answer to any warm-up is there before it is read what systems saw so far.
-            self.company().exchange(&()).map(|_| loads)
+            self.peers().exchange(&()).map(|_| loads)
         });
         let together = loads
             .map_err(Spoiled::from)
@@ -134,20 +124,20 @@ impl Experiment<'_> {
 
     /// How an attempt went for this generator and, where there are others, for those.
     pub(super) fn attempts_of_all(&self, own: Attempt) -> Result<Vec<Attempt>, Invalid> {
-        match &self.session.company {
-            Some(company) => company.exchange(&own),
+        match &self.session.peers {
+            Some(peers) => peers.exchange(&own),
             None => Ok(vec![own]),
         }
     }
 
-    fn company(&self) -> &Company {
-        let company = self.session.company.as_ref();
-        company.expect("a shard is sent in company")
+    fn peers(&self) -> &Peers {
+        let peers = self.session.peers.as_ref();
+        peers.expect("a shard is sent in peers")
     }
 
     /// The first generator proves all variants, the others take its word.
     fn prove_once_for_all(&mut self) -> Result<(), Invalid> {
-        let is_first = self.company().shard().index() == 0;
+        let is_first = self.peers().shard().index() == 0;
         let mut told = Vec::new();
         if is_first {
             self.prepare(&mut BuildCache::default());
@@ -161,7 +151,7 @@ impl Experiment<'_> {
                 invalid: candidate.invalid().map(|it| (it.kind, it.reason.clone())),
             }));
         }
-        let mut all = self.company().exchange(&told)?;
+        let mut all = self.peers().exchange(&told)?;
         if !is_first {
             self.believe(all.swap_remove(0))?;
         }
@@ -203,7 +193,7 @@ impl Experiment<'_> {
             .iter()
             .map(|one| self.candidates.get(one.seat.candidate).name());
         let own: Vec<String> = names.map(str::to_owned).collect();
-        let all = self.company().exchange(&own)?;
+        let all = self.peers().exchange(&own)?;
         match all.iter().position(|other| *other != own) {
             None => Ok(()),
             Some(index) => Err(Invalid::new(
@@ -224,21 +214,21 @@ impl Experiment<'_> {
         up: &mut [Up],
         beside: &Beside<'_>,
     ) -> Result<(), Invalid> {
-        if self.company().shard().index() == 0 {
+        if self.peers().shard().index() == 0 {
             self.settle_together(round, up, beside)?;
         }
         for one in up {
             one.running.is_settled = true;
         }
-        self.company().exchange(&()).map(|_| ())
+        self.peers().exchange(&()).map(|_| ())
     }
 
     /// The loads with the moment at which all generators begin; as they are where this is the only one.
     pub(super) fn starting_together(&self, jobs: &[Job]) -> Result<Vec<Job>, Spoiled> {
-        let Some(company) = &self.session.company else {
+        let Some(peers) = &self.session.peers else {
             return Ok(jobs.to_vec());
         };
-        let start_at = Some(company.agree()?);
+        let start_at = Some(peers.agree()?);
         let starting = jobs.iter().map(|job| Job {
             start_at,
             ..job.clone()
@@ -246,21 +236,18 @@ impl Experiment<'_> {
         Ok(starting.collect())
     }
 
-    /// Tells the other generators what was seen here, and hears what they have.
-    pub(super) fn tell_others(
+    /// Exchanges the reports of all generators about a load.
+    pub(super) fn exchange_reports(
         &self,
         jobs: &[Job],
         measurements: &[Measurement],
         host: &HostWatch,
-    ) -> Result<Told, Spoiled> {
-        let Some(company) = &self.session.company else {
-            let all = Vec::new();
-            return Ok(Told { all, own: 0 });
+    ) -> Result<PeerReports, Spoiled> {
+        let Some(peers) = &self.session.peers else {
+            return Ok(PeerReports::none());
         };
-        Ok(Told {
-            all: company.exchange(&seen(jobs, measurements, host))?,
-            own: company.shard().index() as usize,
-        })
+        let own = report_of(jobs, measurements, host);
+        Ok(PeerReports::exchange(peers, &own)?)
     }
 
     /// Who has made a measurement; empty where that was not a pod.
@@ -270,21 +257,21 @@ impl Experiment<'_> {
         record: &RoundRecord,
         began: Option<Instant>,
     ) -> Vec<GeneratorRecord> {
-        let Some(company) = &self.session.company else {
+        let Some(peers) = &self.session.peers else {
             return Vec::new();
         };
         let agreed = jobs.first().and_then(|job| job.start_at);
         let late = agreed
             .zip(began)
             .map(|(agreed, began)| began.saturating_duration_since(agreed));
-        let clock = company.clock();
+        let clock = peers.clock();
         let quantile_us = |histogram: stats::Histogram, share: f64| {
             histogram.quantile_ns(share).map(|ns| ns as f64 / 1e3)
         };
         vec![GeneratorRecord {
-            shard: company.shard(),
-            pod: company.pod.clone(),
-            node: company.node.clone(),
+            shard: peers.shard(),
+            pod: peers.pod.clone(),
+            node: peers.node.clone(),
             clock_ahead_us: clock.ahead_ns as f64 / 1e3,
             clock_error_us: clock.error_ns as f64 / 1e3,
             began_late_us: late.unwrap_or_default().as_secs_f64() * 1e6,
@@ -296,49 +283,32 @@ impl Experiment<'_> {
     }
 }
 
-impl Told {
-    /// What the others have sent to a variant.
-    pub(super) fn beside(&self, variant: usize) -> RequestCounts {
-        Seen::beside(&self.all, self.own, variant)
-    }
-
-    /// Puts what the others have seen beside what was seen here; none where one of them has not kept the
-    /// times of its slots.
-    pub(super) fn complete(&self, disturbances: &mut Vec<Disturbance>) -> Option<()> {
-        if !self.all.iter().all(|seen| seen.is_whole) {
-            return None;
-        }
-        Seen::complete(&self.all, self.own, disturbances);
-        Some(())
-    }
-}
-
-/// What is told of this generator's part of a load.
-fn seen(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> Seen {
+/// Returns the report of this generator about its part of a load.
+fn report_of(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> ShardReport {
     let counts = measurements.iter().map(|seen| match seen.interrupted {
         // Its counts are held against nothing.
         true => RequestCounts::default(),
         false => RequestCounts::of(seen),
     });
-    let mut told = Seen {
+    let mut report = ShardReport {
         counts: counts.collect(),
         is_whole: false,
         disturbances: Vec::new(),
     };
     let (Some(dues_ns), Some(job)) = (dues_of(jobs), jobs.first()) else {
-        return told;
+        return report;
     };
     let mut each = measurements.iter();
     let has_all = each.all(|seen| has_every_slot(seen, &dues_ns, job.shard));
     let Some(disturbed) = disturbances(measurements, host).filter(|_| has_all) else {
-        return told;
+        return report;
     };
-    told.is_whole = true;
-    told.disturbances = disturbed
+    report.is_whole = true;
+    report.disturbances = disturbed
         .iter()
         .map(|it| (it.from_ns, it.to_ns, it.cause == Cause::Host))
         .collect();
-    told
+    report
 }
 
 fn encoded(proven: &Proven) -> Vec<Option<String>> {

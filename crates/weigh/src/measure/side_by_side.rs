@@ -13,31 +13,33 @@
 use std::time::Instant;
 
 use load::{Address, Job, Live, LoadError, Measurement};
-use model::{InvalidKind, Load, Order};
+use model::{InvalidKind, Order};
 use report::recording::{RoundRecord, SystemUsage};
-use schedule::{OpenPlan, SlicePlan};
+use schedule::SlicePlan;
 use stats::cycles::Validity;
 
 use super::Experiment;
 use super::beside::Beside;
 use super::cores_used::{Used, first_rate, planned};
-use super::counted_cycles::{WatchedLoad, leave_out};
+use super::counted_cycles::{WatchedLoad, leave_out, plan_of};
 use super::design::Design;
 use super::groups::Group;
 use super::in_slices::InSlices;
 use super::in_turn::{ATTEMPTS, end_of, in_round};
 use super::network_watch::{NetworkWatch, segments_to_each};
+use super::peers::PeerReports;
 use super::placement::Cores;
 use super::reading::{Look, Measured, Reading, systems_used};
 use super::round::{Round, Seat};
 use super::running::root_cause;
 use super::session::load_failed;
-use super::shard::{Attempt, Told};
+use super::shard::Attempt;
 use super::turn::Turn;
 use super::up::{Spoiled, Up};
+use crate::invalid::Invalid;
 use crate::published::Receiver;
 use crate::record;
-use crate::systems::{Invalid, UsageReading};
+use crate::systems::UsageReading;
 
 /// Slots of a candidate whose times are kept for a round, 32 bytes each. A longer round is recorded
 /// without leaving any out.
@@ -64,7 +66,7 @@ struct Ended<'e> {
     /// Which cycles count; none where that is not known.
     counted: Option<Validity>,
     in_slices: Option<InSlices<'e>>,
-    told: Told,
+    reports: PeerReports,
     network: NetworkWatch,
     /// What systems used that all share.
     shared: Vec<SystemUsage>,
@@ -350,16 +352,16 @@ impl Experiment<'_> {
         tracing::debug!(label, "the load has ended");
         let began = measurements.iter().find_map(|seen| seen.began);
         let in_slices = self.counted_slices(loads.slices.as_ref(), &measurements, &watched.host)?;
-        let told = self.tell_others(&jobs, &measurements, &watched.host)?;
+        let reports = self.exchange_reports(&jobs, &measurements, &watched.host)?;
         let cores = self.host.before.cpus_allowed;
-        let counted = watched.counted(&jobs, &measurements, &told, cores);
+        let counted = watched.counted(&jobs, &measurements, &reports, cores);
         let ended = Ended {
             turns: &turns,
             up,
             jobs: &jobs,
             counted,
             in_slices,
-            told,
+            reports,
             network,
             shared,
             cores: beside.cores.as_ref(),
@@ -405,7 +407,12 @@ impl Experiment<'_> {
         }
         let by = Some(index);
         let measured = reading
-            .end(&self.rig, look, measurement, ended.told.beside(index))
+            .end(
+                &self.rig,
+                look,
+                measurement,
+                ended.reports.sent_by_others(index),
+            )
             .map_err(|invalid| Spoiled { by, invalid })?;
         let name = ended.turns[index].candidate.name();
         let mut record = measured.record(&self.session, name, ended.up[index].seat);
@@ -448,19 +455,6 @@ impl Experiment<'_> {
                 self.reject(seat.candidate, invalid);
             }
         }
-    }
-}
-
-/// The plan that all candidates share; none of a closed loop.
-pub(super) fn plan_of(job: &Job) -> Option<OpenPlan> {
-    match &job.load {
-        Load::Open {
-            phases,
-            arrival,
-            requests_max,
-            ..
-        } => OpenPlan::new(phases, *arrival, *requests_max).ok(),
-        Load::Closed { .. } => None,
     }
 }
 

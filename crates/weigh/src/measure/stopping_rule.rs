@@ -10,8 +10,8 @@ use lab::Lab;
 use report::recording::{PilotText, RoundRecord, UntilEnd, UntilText};
 use report::until::{Seen, Watch, is_reached, width_in_words};
 
-use super::prediction::in_words;
-use crate::record::micros;
+use super::duration_text::duration_text;
+use model::micros;
 
 /// No lab has more rounds.
 pub(super) const ROUNDS_MAX: usize = 1_000;
@@ -153,7 +153,7 @@ impl StoppingRule {
             (Some(all), Some(time)) => format!(
                 "; {} takes about {all} rounds, {} in all",
                 self.text.until,
-                in_words(time)
+                duration_text(time)
             ),
             _ => format!("; {} takes more than {ROUNDS_MAX} rounds", self.text.until),
         };
@@ -172,7 +172,7 @@ impl StoppingRule {
                 .collect();
             line += &format!(
                 "; after {} about {} can be expected",
-                in_words(self.max_time),
+                duration_text(self.max_time),
                 widths.join(", ")
             );
         }

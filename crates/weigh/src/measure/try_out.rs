@@ -14,10 +14,11 @@ use schedule::fit::{self, Fit, Limit, Observed};
 use stats::Histogram;
 
 use super::Experiment;
-use super::candidate::CandidateId;
+use super::candidate_id::CandidateId;
 use super::running::Running;
+use super::trial::Trial;
 use super::turn::Turn;
-use crate::systems::Invalid;
+use crate::invalid::Invalid;
 
 /// Requests of the first load.
 const REQUESTS: u64 = 50;
@@ -33,17 +34,6 @@ const REQUESTS_EACH: u64 = 8;
 const REPEATS: u32 = 6;
 /// A load that costs less than this share of the one before it is followed by another.
 const STILL_FASTER: f64 = 0.8;
-
-/// The behavior of a variant under two short loads.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Trial {
-    pub(super) observed: Observed,
-    /// The standard error of the typical latency of a single request, in seconds. The error of `n` requests
-    /// is smaller by the square root of `n`.
-    pub(super) error_s: f64,
-    /// The time that the systems took to start and to be proven.
-    pub(super) start: Duration,
-}
 
 impl Turn<'_> {
     /// Sends both loads and returns their results, or no result if no answer came back.

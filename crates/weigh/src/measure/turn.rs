@@ -20,10 +20,11 @@ use super::round::Round;
 use super::running::Running;
 use super::session::{Session, load_failed};
 use super::settling::Settling;
+use crate::invalid::Invalid;
 use crate::prove::{Proven, RequestCounts, Subject, prepare, prove};
 use crate::published::Receiver;
 use crate::record;
-use crate::systems::{Invalid, RunningSystems};
+use crate::systems::RunningSystems;
 
 /// Why a candidate's systems are up.
 #[derive(Clone, Copy, Debug)]
@@ -338,7 +339,7 @@ impl<'t> Turn<'t> {
             shard: self.session.shard(),
             start_at: None,
             // What runs in pods was started for this run.
-            yields: self.session.company.is_none() && yields(self.candidate.variant),
+            yields: self.session.peers.is_none() && yields(self.candidate.variant),
         }
     }
 

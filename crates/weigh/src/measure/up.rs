@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::groups::CoresUsed;
 use super::round::Seat;
 use super::running::Running;
-use crate::systems::Invalid;
+use crate::invalid::Invalid;
 
 /// A candidate whose systems are up.
 pub(super) struct Up {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cluster::manifests::{Change, Manifests, Wish};
 use lab::{Files, Lab};
 
-use crate::record;
+use crate::digest::sha256;
 
 /// The manifests of each variant, by its position, and of what all variants share.
 pub(crate) type OfSystems = BTreeMap<(Option<usize>, String), Read>;
@@ -73,7 +73,7 @@ fn of_system(
     let all: String = texts.iter().map(|(_, text)| text.as_str()).collect();
     Ok(Read {
         manifests: Manifests::read(&texts, namespace, &wish).map_err(|it| it.to_string())?,
-        digest: record::sha256(all.as_bytes()),
+        digest: sha256(all.as_bytes()),
     })
 }
 

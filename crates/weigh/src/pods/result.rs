@@ -8,7 +8,7 @@ use std::io::Write;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::record::sha256;
+use crate::digest::sha256;
 
 const BEGIN: &str = "-----BEGIN WEIGH RESULT";
 const END: &str = "-----END WEIGH RESULT-----";

@@ -15,20 +15,21 @@ use cluster::owner::Round as OwnedRound;
 use cluster::state::{Phase, PodState};
 use cluster::workload::{SERVES, service};
 use cluster::{ClusterError, Connection, Run};
-use lab::{Endpoint, Setup};
+use lab::Endpoint;
 use report::Recording;
 use report::recording::{NodeText, PlacedText};
 use serde_json::Value;
 
 mod manifests;
 
-use super::coming::{Coming, PLACED_WITHIN};
 use super::manifests::OfSystems;
 use super::result;
+use super::start_progress::{PLACED_WITHIN, StartProgress};
 use super::systems::{self, Which};
 use super::told::{self, MEETING_PORT, Told};
+use super::wanted::Wanted;
 use crate::environment::instant;
-use crate::systems::Invalid;
+use crate::invalid::Invalid;
 
 /// Between two looks at pods.
 const LOOK: Duration = Duration::from_millis(500);
@@ -56,14 +57,6 @@ pub(crate) struct Stage<'c> {
     pub(crate) reads_kubelets: bool,
     /// How long a round may take.
     deadline: Duration,
-}
-
-/// A system that a round needs.
-#[derive(Clone, Copy)]
-pub(crate) struct Wanted<'a> {
-    /// The variant's position; none for a system that all share.
-    pub(crate) variant: Option<usize>,
-    pub(crate) setup: &'a Setup,
 }
 
 /// What is up in a round.
@@ -231,26 +224,26 @@ impl<'c> Stage<'c> {
     ) -> Result<Up<'s, 'c>, ClusterError> {
         self.run.live_on(self.deadline + PLACED_WITHIN)?;
         let owner = self.run.round(round)?;
-        let mut coming = Coming::of(wanted);
+        let mut progress = StartProgress::of(wanted);
         loop {
             let pods = self.pods(&owner.selector())?;
             for index in 0..wanted.len() {
                 let one = &wanted[index];
-                if coming.is_due(index, wanted) {
-                    self.start(&owner, one, index, &mut coming)?;
-                } else if coming.is_watched(index) {
+                if progress.is_due(index, wanted) {
+                    self.start(&owner, one, index, &mut progress)?;
+                } else if progress.is_watched(index) {
                     let own = self.pods_of(one, &pods);
-                    coming.look(index, (one, self.count_of(one)), &own);
-                    if own.is_empty() && coming.waits_for_pods(index) {
-                        self.look_for_refusal(&owner, one, index, &mut coming)?;
+                    progress.look(index, (one, self.count_of(one)), &own);
+                    if own.is_empty() && progress.waits_for_pods(index) {
+                        self.look_for_refusal(&owner, one, index, &mut progress)?;
                     }
                 }
             }
-            if coming.is_over() {
+            if progress.is_over() {
                 return Ok(Up {
                     owner,
                     pods,
-                    failed: coming.failed(wanted),
+                    failed: progress.failed(wanted),
                 });
             }
             if self.connection().is_stopped() {
@@ -267,11 +260,11 @@ impl<'c> Stage<'c> {
         owner: &OwnedRound<'_, '_>,
         one: &Wanted<'_>,
         index: usize,
-        coming: &mut Coming,
+        progress: &mut StartProgress,
     ) -> Result<(), ClusterError> {
         let which = self.which(one);
         if let Some(manifests) = self.manifests_of(one) {
-            return self.start_manifests(owner, (one, manifests), index, coming);
+            return self.start_manifests(owner, (one, manifests), index, progress);
         }
         let find = |system: &str| self.address_for(one, system).map(Endpoint::from);
         let object = format!("{}-r{}", which.name(), owner.number());
@@ -279,12 +272,12 @@ impl<'c> Stage<'c> {
             Ok(workload) => {
                 let (resource, object) = workload.object();
                 match owner.create(resource, object) {
-                    Ok(_) => coming.has_started(index),
-                    Err(ClusterError::Refused { message, .. }) => coming.fail(index, message),
+                    Ok(_) => progress.has_started(index),
+                    Err(ClusterError::Refused { message, .. }) => progress.fail(index, message),
                     Err(error) => return Err(error),
                 }
             }
-            Err(reason) => coming.fail(index, reason),
+            Err(reason) => progress.fail(index, reason),
         }
         Ok(())
     }

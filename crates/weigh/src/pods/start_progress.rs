@@ -1,13 +1,13 @@
-//! Systems of a round on their way up: each starts when those that it needs are ready.
+//! The start of a round's systems. Each system starts when the systems that it needs are ready.
 
 use std::time::{Duration, Instant};
 
 use cluster::state::{Phase, PodState};
 use model::InvalidKind;
 
-use super::stage::Wanted;
+use super::wanted::Wanted;
 use crate::environment::instant;
-use crate::systems::Invalid;
+use crate::invalid::Invalid;
 
 /// What a pod may take besides becoming ready: to be placed, and to have its image fetched.
 pub(super) const PLACED_WITHIN: Duration = Duration::from_secs(90);
@@ -15,8 +15,8 @@ pub(super) const PLACED_WITHIN: Duration = Duration::from_secs(90);
 /// What a cluster takes to make the pods of a workload, without a reason to look why there are none.
 const MADE_WITHIN: Duration = Duration::from_secs(3);
 
-/// Systems on their way up.
-pub(super) struct Coming(Vec<State>);
+/// The progress of systems that start.
+pub(super) struct StartProgress(Vec<State>);
 
 enum State {
     /// Others must be ready first.
@@ -27,9 +27,9 @@ enum State {
     Failed(String),
 }
 
-impl Coming {
-    pub(super) fn of(wanted: &[Wanted<'_>]) -> Coming {
-        Coming(wanted.iter().map(|_| State::Waits).collect())
+impl StartProgress {
+    pub(super) fn of(wanted: &[Wanted<'_>]) -> StartProgress {
+        StartProgress(wanted.iter().map(|_| State::Waits).collect())
     }
 
     /// Whether all that it needs is ready, and it has not been started.
@@ -160,7 +160,7 @@ mod tests {
                 setup,
             })
             .collect();
-        let mut coming = Coming::of(&wanted);
+        let mut coming = StartProgress::of(&wanted);
         assert!(coming.is_due(0, &wanted) && !coming.is_due(1, &wanted));
         coming.has_started(0);
         coming.look(0, (&wanted[0], 1), &[&pod(Phase::Running)]);

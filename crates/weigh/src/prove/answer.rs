@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::compression::CONTENT_MAX;
 use super::{distinct, not_proven, printable, shortened};
+use crate::invalid::Invalid;
 use crate::sending;
-use crate::systems::Invalid;
 
 /// Checks the proofs of a variant that look at answers. `answers` are those to the requests of the
 /// load, with the requests' names.

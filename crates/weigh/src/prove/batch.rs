@@ -8,7 +8,7 @@ use load::{Answer, BodyRule};
 
 use super::compression::content;
 use super::{Proven, Subject};
-use crate::systems::Invalid;
+use crate::invalid::Invalid;
 
 /// The status and the body that the baseline's answers make for a request.
 pub(super) struct Expected {

@@ -4,7 +4,8 @@ use model::InvalidKind;
 use report::recording::ProofSeen;
 
 use super::RequestCounts;
-use crate::systems::{Invalid, Shares};
+use crate::invalid::Invalid;
+use crate::systems::Shares;
 
 /// How the report calls what balancers prove.
 const PROOF: &str = "requests by instance";

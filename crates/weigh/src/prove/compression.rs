@@ -9,7 +9,7 @@ use model::InvalidKind;
 use report::recording::EncodingRecord;
 use serde_json::Value;
 
-use crate::systems::Invalid;
+use crate::invalid::Invalid;
 
 /// No body of a proof is decoded to more.
 pub(crate) const CONTENT_MAX: usize = 64 * 1024 * 1024;

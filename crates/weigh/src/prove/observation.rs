@@ -11,7 +11,9 @@ use serde_json::Value;
 
 use super::compression::CONTENT_MAX;
 use super::{RequestCounts, not_proven, printable, shortened};
-use crate::systems::{Invalid, RunningSystems, url_of};
+use crate::invalid::Invalid;
+use crate::prometheus_text::metric;
+use crate::systems::{RunningSystems, url_of};
 
 /// How long a system may take to tell what it saw.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -240,49 +242,6 @@ fn locate(url: &Text, systems: &RunningSystems) -> Result<(Vec<Target>, String),
         return Err(format!("`{asked}` does not run, so it cannot be asked"));
     }
     Ok((targets, place))
-}
-
-/// The sum of all series of this name that have these labels, in Prometheus' text format; none where
-/// there is no such series.
-pub(crate) fn metric(wanted: &str, text: &str) -> Option<f64> {
-    let (name, labels) = series(wanted);
-    text.lines()
-        .filter(|line| !line.starts_with('#'))
-        .filter_map(|line| {
-            let end = match line.rfind('}') {
-                Some(end) => end + 1,
-                // A series without labels ends at the first space.
-                None => line.find(char::is_whitespace)?,
-            };
-            let (found, found_labels) = series(&line[..end]);
-            let is_it = found == name && labels.iter().all(|label| found_labels.contains(label));
-            // A time may stand behind the value.
-            let value = line[end..].split_whitespace().next()?;
-            is_it.then(|| value.parse::<f64>().ok()).flatten()
-        })
-        .reduce(|sum, value| sum + value)
-}
-
-/// `name{a="b",c="d"}` as its name and its labels.
-fn series(text: &str) -> (&str, Vec<&str>) {
-    let Some((name, labels)) = text.trim().split_once('{') else {
-        return (text.trim(), Vec::new());
-    };
-    let labels = labels.trim_end().trim_end_matches('}');
-    // A label ends with its quote; a comma may stand within one.
-    let labels = labels
-        .split_inclusive('"')
-        .collect::<Vec<_>>()
-        .chunks(2)
-        .scan(0, |at, pair| {
-            let length: usize = pair.iter().map(|part| part.len()).sum();
-            let label = &labels[*at..*at + length];
-            *at += length;
-            Some(label.trim_start_matches([',', ' ']))
-        })
-        .filter(|label| !label.is_empty())
-        .collect();
-    (name.trim(), labels)
 }
 
 #[cfg(test)]

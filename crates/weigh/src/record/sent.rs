@@ -3,7 +3,10 @@
 use lab::{Lab, RequestTemplate, Variant};
 use report::recording::{ProtocolText, RequestText};
 
-use super::{micros, secrets, sha256};
+use model::micros;
+
+use crate::digest::sha256;
+use crate::secrets;
 
 /// The longest body that is kept as text.
 const BODY_KEPT: usize = 64 * 1024;

@@ -23,13 +23,14 @@ type Found = BTreeMap<(String, u16), Vec<SocketAddr>>;
 /// Consent to load of other machines than this one.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ConsentArgs {
-    /// Allow load to this host, which is not this machine. May be given several times.
+    /// Permit load to this host, which is another machine. Repeat the flag for several hosts.
     ///
-    /// Load that is not asked for is an attack: give only hosts that are yours, or whose owners agree.
+    /// Load without consent is an attack. Name only your own hosts, or hosts with the consent of their
+    /// owners.
     #[arg(long, value_name = "HOST", help_heading = "Other machines")]
     yes_load: Vec<String>,
-    /// Do not bound the load to other machines: without it at most 500 requests a second and 16
-    /// connections to each variant, for at most 15 minutes.
+    /// Permit unlimited load to other machines. Without this flag, each variant gets at most 500 requests
+    /// per second over 16 connections, for at most 15 minutes.
     #[arg(long, help_heading = "Other machines")]
     unbounded: bool,
 }

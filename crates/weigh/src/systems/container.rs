@@ -13,9 +13,11 @@ use lab::{Container, Endpoint, Network, Probe, Setup, Volume};
 use model::InvalidKind;
 use rig::{Attached, Enforced, Rig, Usage};
 
-use super::{GRACE, Invalid, StartCost, last_words};
+use super::{GRACE, StartCost};
 use crate::containers;
 use crate::environment::instant;
+use crate::invalid::Invalid;
+use crate::invalid::last_words;
 use crate::stop::Stop;
 
 /// Between two looks whether a container is ready.

@@ -8,8 +8,9 @@ use report::recording::InstanceUsage;
 use rig::{ContextSwitches, Rig, Usage};
 
 use super::balancer::answered;
-use super::{BalancedSystem, Invalid, RunningSystems};
-use crate::record::micros;
+use super::{BalancedSystem, RunningSystems};
+use crate::invalid::Invalid;
+use model::micros;
 
 /// The instances of one system at one moment.
 pub(crate) struct Tally {

@@ -2,21 +2,22 @@
 //! already.
 
 use std::net::SocketAddr;
-use std::thread;
 use std::time::Duration;
 
 use lab::{Attach, Setup};
 use load::{Request, Target};
-use model::{InvalidKind, Protocol};
+use model::Protocol;
 use rig::{Attached, Enforced, Rig, Source, State, Usage};
 
+use super::GRACE;
 use super::container::RunningContainer;
 use super::project::Service;
-use super::{GRACE, Invalid, last_words};
+use super::readiness::wait_until_ready;
 use crate::address;
 use crate::containers;
-use crate::environment::instant;
-use crate::prove::metric;
+use crate::invalid::Invalid;
+use crate::invalid::last_words;
+use crate::prometheus_text::metric;
 use crate::stop::Stop;
 
 /// What stands behind an address.
@@ -52,9 +53,6 @@ pub(super) struct Metrics {
 
 /// How long one reading of metrics may take.
 const METRICS: Duration = Duration::from_secs(2);
-
-/// Between two looks whether a system answers.
-const PAUSE: Duration = Duration::from_millis(50);
 
 impl Process {
     pub(super) fn name(&self) -> &str {
@@ -254,29 +252,5 @@ pub(super) fn wait_ready(
             url.unwrap_or_default()
         )
     };
-    wait_until_it_answers((setup.ready.within, stop), probe, || Ok(()), overdue)
-}
-
-/// Waits for at most so long until a probe succeeds, or the user stops. `look` says what makes waiting
-/// vain, `overdue` what is told of a probe that has not succeeded in time, with its last reason.
-pub(super) fn wait_until_it_answers(
-    (within, stop): (Duration, &Stop),
-    probe: &mut dyn FnMut() -> Result<(), String>,
-    look: impl Fn() -> Result<(), Invalid>,
-    overdue: impl Fn(String) -> String,
-) -> Result<(), Invalid> {
-    let began = instant();
-    loop {
-        let Err(reason) = probe() else {
-            return Ok(());
-        };
-        look()?;
-        if stop.is_asked() {
-            return Err(Invalid::interrupted());
-        }
-        if instant().duration_since(began) >= within {
-            return Err(Invalid::new(InvalidKind::NotReady, overdue(reason)));
-        }
-        thread::park_timeout(PAUSE);
-    }
+    wait_until_ready((setup.ready.within, stop), probe, || Ok(()), overdue)
 }

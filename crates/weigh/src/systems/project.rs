@@ -14,11 +14,15 @@ use model::InvalidKind;
 use report::recording::{LimitsText, SystemRecord};
 use rig::{Attached, Rig, State, SystemSpec, Usage};
 
-use super::{GRACE, Invalid, instances, invalid_spawn, last_words, process};
+use super::readiness::wait_until_ready;
+use super::{GRACE, instances};
 use crate::compose::{Entrance, Labels, OF_OTHERS, Planned, Projects, Tool, Written, shown};
 use crate::containers;
 use crate::environment::instant;
-use crate::record::secrets;
+use crate::invalid::Invalid;
+use crate::invalid::invalid_spawn;
+use crate::invalid::last_words;
+use crate::secrets;
 use crate::stop::Stop;
 
 /// How long compose may take to bring a project up, images that are pulled and services that are waited
@@ -474,7 +478,7 @@ impl Service {
                 self.name
             )
         };
-        process::wait_until_it_answers((within, stop), probe, || self.check_project(), overdue)
+        wait_until_ready((within, stop), probe, || self.check_project(), overdue)
     }
 
     /// The recording's lines about it. `system` is the record of the system that it is a service of.

@@ -10,9 +10,8 @@ use tempfile::TempDir;
 
 use super::addresses::Addresses;
 use super::start::{Ports, Starter};
-use super::{
-    Invalid, RunningProcess, RunningSystems, SharedSystem, Startup, socket_folder, target_of,
-};
+use super::{RunningProcess, RunningSystems, SharedSystem, Startup, socket_folder, target_of};
+use crate::invalid::Invalid;
 
 /// A start that takes longer would make a round as long as a full one.
 const SLOW_START: Duration = Duration::from_secs(1);

@@ -18,11 +18,11 @@ use super::balancer::Balancer;
 use super::container::{self, ContainerStart};
 use super::process::{Process, Watched};
 use super::project::Plan;
-use super::{
-    BalancedSystem, InstanceNumber, Invalid, RunningProcess, StartCost, invalid_spawn, protocol_of,
-};
+use super::{BalancedSystem, InstanceNumber, RunningProcess, StartCost, protocol_of};
 use crate::compose::Projects;
 use crate::environment::instant;
+use crate::invalid::Invalid;
+use crate::invalid::invalid_spawn;
 use crate::stop::Stop;
 
 /// How long one readiness probe may take.

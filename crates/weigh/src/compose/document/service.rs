@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::quantities::{bytes, cores};
 use super::volumes::writable_paths;
 use super::{Labels, Planned, Remarks, Wish, as_text, escaped, label, pairs, texts};
-use crate::record::sha256;
+use crate::digest::sha256;
 
 /// Keys that are left away: how a project is named, published and kept up is `weigh`'s business, and
 /// profiles have been chosen.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::service::Service;
 use super::{Remarks, Wish, is_external, label};
 
 /// A named volume that a service has mounted.
@@ -13,16 +12,16 @@ struct Mount {
     is_read_only: bool,
 }
 
-/// The named volumes that services use.
+/// Returns the named volumes that services use. `of_services` holds the `volumes` of each service.
 pub(super) fn used(
     resolved: &Value,
-    services: &[Service],
+    of_services: &[&Value],
     wish: Wish<'_>,
     remarks: &mut Remarks,
 ) -> Value {
     // Whether every mount of a volume is read-only.
     let mut used: BTreeMap<String, bool> = BTreeMap::new();
-    for mount in services.iter().flat_map(|it| mounts(&it.given["volumes"])) {
+    for mount in of_services.iter().flat_map(|it| mounts(it)) {
         let is_read_only = used.entry(mount.volume).or_insert(true);
         *is_read_only &= mount.is_read_only;
     }

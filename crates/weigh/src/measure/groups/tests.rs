@@ -7,7 +7,7 @@ fn used_on(on: Option<Vec<usize>>, used: f64) -> CoresUsed {
 
 /// A baseline and variants of it, by the cores that each uses.
 fn members(used: &[f64]) -> Vec<Member> {
-    let id = CandidateId::numbered;
+    let id = CandidateId::at;
     (0..)
         .zip(used)
         .map(|(index, used)| Member {
@@ -26,7 +26,7 @@ fn numbers(crowd: &Crowd) -> Vec<Vec<usize>> {
     };
     let number = |id: &CandidateId| {
         let mut numbers = 0..100;
-        numbers.find(|number| CandidateId::numbered(*number) == *id)
+        numbers.find(|number| CandidateId::at(*number) == *id)
     };
     let groups = groups.iter().map(|(group, _)| group.iter());
     groups
@@ -123,7 +123,7 @@ fn a_core_has_room_for_what_is_placed_on_it_or_nothing_is_placed() {
 
 #[test]
 fn every_round_measures_every_group_once_in_an_order_that_changes() {
-    let id = CandidateId::numbered;
+    let id = CandidateId::at;
     let groups = Groups::of(vec![vec![id(1)], vec![id(2)]], None, 7);
     let firsts: Vec<u32> = (0..20)
         .map(|round| {

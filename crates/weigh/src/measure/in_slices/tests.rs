@@ -61,6 +61,7 @@ fn measurement(plan: &SlicePlan, variant: usize, latency: Duration) -> Measureme
         statuses: Statuses::default(),
         bytes_in: 0,
         bytes_in_bodies: 0,
+        encodings: std::collections::BTreeMap::new(),
         coded: load::CodedAnswers::default(),
         latency_by_status: std::collections::BTreeMap::new(),
         bytes_out: 0,

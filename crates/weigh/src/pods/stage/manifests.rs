@@ -9,8 +9,9 @@ use cluster::state::{PodState, replica_failure};
 use cluster::workload::SERVES;
 use serde_json::Value;
 
-use super::super::coming::Coming;
-use super::{Hosts, Stage, Wanted};
+use super::super::start_progress::StartProgress;
+use super::{Hosts, Stage};
+use crate::pods::wanted::Wanted;
 
 fn key_of(wanted: &Wanted<'_>) -> (Option<usize>, String) {
     (wanted.variant, wanted.setup.system.clone())
@@ -109,7 +110,7 @@ impl Stage<'_> {
         owner: &OwnedRound<'_, '_>,
         (one, manifests): (&Wanted<'_>, &Manifests),
         index: usize,
-        coming: &mut Coming,
+        coming: &mut StartProgress,
     ) -> Result<(), ClusterError> {
         let key = key_of(one);
         let number = self.manifests.keys().position(|known| *known == key);
@@ -157,7 +158,7 @@ impl Stage<'_> {
         owner: &OwnedRound<'_, '_>,
         one: &Wanted<'_>,
         index: usize,
-        coming: &mut Coming,
+        coming: &mut StartProgress,
     ) -> Result<(), ClusterError> {
         let name = self.which(one).name();
         let selector = owner.selector();

@@ -1,0 +1,16 @@
+//! The result of two short loads.
+
+use std::time::Duration;
+
+use schedule::fit::Observed;
+
+/// The behavior of a variant under two short loads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trial {
+    pub(super) observed: Observed,
+    /// The standard error of the typical latency of a single request, in seconds. The error of `n` requests
+    /// is smaller by the square root of `n`.
+    pub(super) error_s: f64,
+    /// The time that the systems took to start and to be proven.
+    pub(super) start: Duration,
+}
