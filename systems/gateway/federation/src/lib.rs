@@ -34,7 +34,6 @@ mod execute;
 mod features;
 mod fetch;
 mod introspection;
-mod json;
 mod key_order;
 mod large_stack;
 mod leaving;
