@@ -16,6 +16,7 @@
 //! Absent on purpose: sockets, HTTP, headers, configuration and clocks. Requests leave
 //! through [`Fetch`].
 
+mod access_rules;
 mod answer;
 mod authorization;
 mod bounds;
@@ -57,12 +58,14 @@ mod schema;
 mod sdl;
 mod store;
 mod supergraph;
+mod supergraph_error;
 mod unselected;
 mod unserved;
 mod variables;
 mod weight;
 
-pub use authorization::{AuthorizationOptions, Demand, Grants, ToldIn, UNAUTHORIZED};
+pub use access_rules::{Demand, Grants};
+pub use authorization::{AuthorizationOptions, ToldIn, UNAUTHORIZED};
 pub use bounds::Bounds;
 pub use canonical::{Canonical, canonical};
 pub use checked::{AnswerMember, AnswerShape, Checked, MemberSource, check_operation};
@@ -79,5 +82,6 @@ pub use policy::{ErrorPolicies, ErrorPolicy, ExtensionFilter};
 pub use prepare::SUBSCRIPTION_DISABLED;
 pub use prepared::Prepared;
 pub use schema::{Schema, type_name};
-pub use supergraph::{Subgraph, Supergraph, SupergraphError};
+pub use supergraph::{Subgraph, Supergraph};
+pub use supergraph_error::SupergraphError;
 pub use variables::Variables;

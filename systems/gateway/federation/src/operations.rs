@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use operation_cache::{Bounds as CacheBounds, CacheStats, Keep, Key, OperationCache};
 
-use crate::authorization::{AuthorizationOptions, Grants};
+use crate::access_rules::Grants;
+use crate::authorization::AuthorizationOptions;
 use crate::bounds::Bounds;
 use crate::effort::{Effort, Stop};
 use crate::error::{GraphqlError, errors_body};

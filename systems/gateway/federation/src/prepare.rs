@@ -16,7 +16,7 @@ use crate::authorization::Cut;
 use crate::checked::Checked;
 use crate::cost::Compiler;
 use crate::effort::{Effort, Work};
-use crate::error::GraphqlError;
+use crate::error::{GraphqlError, one_line};
 use crate::fetch::OperationKind;
 use crate::introspection;
 use crate::large_stack;
@@ -28,7 +28,7 @@ use crate::planning::Planning;
 use crate::prepared::{Prepared, Shown};
 use crate::projection::{self, Fragments, Projection};
 use crate::schema::Schema;
-use crate::supergraph::{Supergraph, one_line};
+use crate::supergraph::Supergraph;
 use crate::variables::Declared;
 
 /// Validation errors that are told at most.

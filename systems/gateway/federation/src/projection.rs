@@ -15,12 +15,15 @@ use graphql_tools::parser::query::{
 };
 use graphql_tools::parser::schema::Type;
 
-use crate::authorization::DENIED;
 use crate::defer::Groups;
 use crate::limits::{Set, TooMuch};
 use crate::schema::{Named, Schema, TypeText};
 use crate::unserved::has_defer;
 use crate::variables::Declared;
+
+/// Marks a field of the client's operation that the request may not see. No client can write this
+/// directive, because validation refuses unknown directives.
+pub(crate) const DENIED: &str = "__denied";
 
 /// Members compiled for one operation, above which it is refused.
 const COMPILED_MAX: usize = 200_000;
