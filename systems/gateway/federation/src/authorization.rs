@@ -11,48 +11,14 @@ use crate::access_rules::{Demands, Grants};
 use crate::checked::Checked;
 use crate::error::{GraphqlError, write_errors};
 use crate::limits::QueryDocument;
-use crate::operations::{OperationOptions, Refusal};
+use crate::options::{AuthorizationOptions, ToldIn};
 use crate::prepare::Chosen;
 use crate::projection;
+use crate::refusal::Refusal;
 use crate::supergraph::Supergraph;
 
 /// The code of errors that tell what a request may not see.
 pub const UNAUTHORIZED: &str = "UNAUTHORIZED_FIELD_OR_TYPE";
-
-/// How what a request may not see is treated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AuthorizationOptions {
-    /// Whether the directives count (`authorization.directives.enabled`).
-    pub enabled: bool,
-    /// Whether the whole request is refused (`reject_unauthorized`).
-    pub reject: bool,
-    /// Whether it is only told, and the request answered as if it were allowed (`dry_run`).
-    pub dry_run: bool,
-    /// Where it is told (`errors.response`).
-    pub told: ToldIn,
-}
-
-impl Default for AuthorizationOptions {
-    fn default() -> Self {
-        AuthorizationOptions {
-            enabled: true,
-            reject: false,
-            dry_run: false,
-            told: ToldIn::Errors,
-        }
-    }
-}
-
-/// Where a client learns what was left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToldIn {
-    /// In `errors`.
-    Errors,
-    /// In `extensions.authorizationErrors`.
-    Extensions,
-    /// Nowhere.
-    Nothing,
-}
 
 /// What was left out of an operation, and where that is told.
 #[derive(Debug)]
@@ -106,11 +72,10 @@ pub(crate) struct Remainder {
 impl<'a> Cut<'a> {
     pub(crate) fn new(
         supergraph: &'a Supergraph,
-        options: &OperationOptions,
+        options: AuthorizationOptions,
         (document, chosen): (&'a QueryDocument, &'a Chosen<'a>),
         checked: &Checked,
     ) -> Self {
-        let options = options.authorization;
         let schema = &supergraph.schema;
         let demands = match &supergraph.rules {
             Some(rules) if options.enabled => {

@@ -12,6 +12,7 @@ use graphql_tools::validation::rules::{NoFragmentsCycle, default_rules_validatio
 use graphql_tools::validation::utils::ValidationError;
 use graphql_tools::validation::validate::{ValidationPlan, validate};
 
+use crate::access_rules::Grants;
 use crate::authorization::Cut;
 use crate::checked::Checked;
 use crate::cost::Compiler;
@@ -23,10 +24,12 @@ use crate::large_stack;
 use crate::limits::{
     Extent, Limits, QueryDocument, TooMuch, check_variables, exceeded, measure, selection_set,
 };
-use crate::operations::{Asked, OperationOptions, Refusal};
+use crate::options::OperationOptions;
+use crate::override_labels::Overrides;
 use crate::planning::Planning;
 use crate::prepared::{Prepared, Shown};
 use crate::projection::{self, Fragments, Projection};
+use crate::refusal::Refusal;
 use crate::schema::Schema;
 use crate::supergraph::Supergraph;
 use crate::variables::Declared;
@@ -36,6 +39,20 @@ const ERRORS_MAX: usize = 50;
 
 /// Code of the refusal of a subscription where none are served.
 pub const SUBSCRIPTION_DISABLED: &str = "SUBSCRIPTION_DISABLED";
+
+/// An operation that a request asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The text of the document.
+    pub query: &'a str,
+    /// The name of one of its operations.
+    pub operation_name: Option<&'a str>,
+    /// The labels that the request drew; read only when the supergraph has labels.
+    pub overrides: &'a Overrides,
+    /// What the request may see; everything without it. From [`Prepared::grants`] of the operation
+    /// for requests that may.
+    pub grants: Option<&'a Grants>,
+}
 
 /// Does the whole work for one text.
 pub(crate) fn prepare(
@@ -52,7 +69,12 @@ pub(crate) fn prepare(
             (asked.query, asked.operation_name),
             &work,
             |mut checked, document, chosen| {
-                let cut = Cut::new(supergraph, options, (document, chosen), &checked);
+                let cut = Cut::new(
+                    supergraph,
+                    options.authorization,
+                    (document, chosen),
+                    &checked,
+                );
                 let unauthorized = cut.apply(asked.grants, &mut checked)?;
                 let document = unauthorized.asked.as_ref().unwrap_or(document);
                 let planning = Planning {
