@@ -8,11 +8,11 @@
 mod filter;
 
 use crate::access_rules::{Demands, Grants};
+use crate::check::Chosen;
 use crate::checked::Checked;
 use crate::error::{GraphqlError, write_errors};
 use crate::limits::QueryDocument;
 use crate::options::{AuthorizationOptions, ToldIn};
-use crate::prepare::Chosen;
 use crate::projection;
 use crate::refusal::Refusal;
 use crate::supergraph::Supergraph;

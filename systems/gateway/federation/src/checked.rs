@@ -9,6 +9,7 @@ use std::sync::Arc;
 use graphql_tools::parser::query::OperationDefinition;
 
 use crate::bounds::Excess;
+use crate::check;
 use crate::effort::Effort;
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
@@ -16,7 +17,6 @@ use crate::introspection;
 use crate::large_stack;
 use crate::limits::QueryDocument;
 use crate::options::OperationOptions;
-use crate::prepare;
 use crate::projection::{Member, Projection, Shape, What};
 use crate::refusal::Refusal;
 use crate::response::{self, Stop, Writer};
@@ -155,7 +155,7 @@ pub fn check_operation<T: Send>(
     + Send,
 ) -> Result<T, Refusal> {
     large_stack::run(|| {
-        prepare::check(
+        check::check(
             schema,
             options,
             (query, operation_name),

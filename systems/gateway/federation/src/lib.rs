@@ -1,7 +1,7 @@
 //! Federation 2: from a client's query and a supergraph to one response.
 //!
 //! The way of a request, each step a file: [`Operations`] finds the operation ready or has
-//! it prepared (`prepare`: parse, measure in `limits`, validate, plan with the planner's
+//! it prepared (`check`: parse, measure in `limits`, validate, plan with the planner's
 //! crate, compile the `plan` and the `projection`); [`Prepared::coerce`] checks the
 //! variables; [`Prepared::execute`] carries the plan out (`execute`, `entities`, `answer`),
 //! merging answers in a `store` that never unescapes or copies a value, and writes the
@@ -22,6 +22,7 @@ mod authorization;
 mod bounds;
 mod by_type;
 mod canonical;
+mod check;
 mod checked;
 mod composition;
 mod cost;
@@ -47,7 +48,6 @@ mod parts;
 mod plan;
 mod planning;
 mod policy;
-mod prepare;
 mod prepared;
 mod projection;
 mod proof;
@@ -70,6 +70,7 @@ pub use access_rules::{Demand, Grants};
 pub use authorization::UNAUTHORIZED;
 pub use bounds::Bounds;
 pub use canonical::{Canonical, canonical};
+pub use check::{Asked, SUBSCRIPTION_DISABLED};
 pub use checked::{AnswerMember, AnswerShape, Checked, MemberSource, check_operation};
 pub use cost::NoEstimate;
 pub use effort::{Effort, Stop};
@@ -82,7 +83,6 @@ pub use options::{AuthorizationOptions, OperationOptions, ToldIn};
 pub use override_labels::{OverrideLabels, Overrides};
 pub use parts::{Open, PartsFormat, Piece};
 pub use policy::{ErrorPolicies, ErrorPolicy, ExtensionFilter};
-pub use prepare::{Asked, SUBSCRIPTION_DISABLED};
 pub use prepared::Prepared;
 pub use refusal::Refusal;
 pub use schema::{Schema, type_name};

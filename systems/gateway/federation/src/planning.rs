@@ -16,6 +16,7 @@ use hive_router_query_planner::planner::plan_nodes::{ParallelNode, PlanNode, Seq
 use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
 
 use crate::by_type::by_type;
+use crate::check::Chosen;
 use crate::defer::Groups;
 use crate::deferral::{Deferral, Deferring};
 use crate::divide;
@@ -23,7 +24,6 @@ use crate::effort::Work;
 use crate::limits::{QueryDocument, selection_set};
 use crate::override_labels::Overrides;
 use crate::plan::{self, Compiled, Plan, PlanInputs};
-use crate::prepare::Chosen;
 use crate::proof::{Claim, Gap, Missing};
 use crate::refusal::Refusal;
 use crate::requiring::Parting;
