@@ -1,7 +1,9 @@
-//! From a text to a [`Prepared`] operation: parse, measure, validate, choose, plan, compile.
+//! From a text to a [`Checked`] operation: parse, measure, validate, choose, project.
 //!
-//! Cheap refusals come first. What is heavy runs only on documents whose size with all
-//! fragments spread is known to be bounded, and planning itself has a deadline (see `effort`).
+//! Cheap refusals come first. Heavy work runs only on documents of bounded size, with all fragments
+//! spread.
+
+mod introspection_depth;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,27 +14,20 @@ use graphql_tools::validation::rules::{NoFragmentsCycle, default_rules_validatio
 use graphql_tools::validation::utils::ValidationError;
 use graphql_tools::validation::validate::{ValidationPlan, validate};
 
-use crate::access_rules::Grants;
-use crate::authorization::Cut;
 use crate::checked::Checked;
-use crate::cost::Compiler;
 use crate::effort::{Effort, Work};
 use crate::error::{GraphqlError, one_line};
 use crate::fetch::OperationKind;
-use crate::introspection;
 use crate::large_stack;
 use crate::limits::{
     Extent, Limits, QueryDocument, TooMuch, check_variables, exceeded, measure, selection_set,
 };
 use crate::options::OperationOptions;
-use crate::override_labels::Overrides;
-use crate::planning::Planning;
-use crate::prepared::{Prepared, Shown};
 use crate::projection::{self, Fragments, Projection};
 use crate::refusal::Refusal;
 use crate::schema::Schema;
-use crate::supergraph::Supergraph;
 use crate::variables::Declared;
+use introspection_depth::nests_too_deep;
 
 /// Validation errors that are told at most.
 const ERRORS_MAX: usize = 50;
@@ -40,80 +35,35 @@ const ERRORS_MAX: usize = 50;
 /// Code of the refusal of a subscription where none are served.
 pub const SUBSCRIPTION_DISABLED: &str = "SUBSCRIPTION_DISABLED";
 
-/// An operation that a request asks for.
-#[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
-    /// The text of the document.
-    pub query: &'a str,
-    /// The name of one of its operations.
-    pub operation_name: Option<&'a str>,
-    /// The labels that the request drew; read only when the supergraph has labels.
-    pub overrides: &'a Overrides,
-    /// What the request may see; everything without it. From [`Prepared::grants`] of the operation
-    /// for requests that may.
-    pub grants: Option<&'a Grants>,
-}
-
-/// Does the whole work for one text.
-pub(crate) fn prepare(
-    supergraph: &Arc<Supergraph>,
-    asked: &Asked<'_>,
+/// Checks an operation and passes it to `next`, on a thread with room for deep documents.
+///
+/// `next` gets the operation, its document and its definition in there.
+///
+/// # Errors
+/// With what the client is told, when the text is not an operation that can be executed, or when
+/// `next` refuses it.
+pub fn check_operation<T: Send>(
+    schema: &Arc<Schema>,
+    (query, operation_name): (&str, Option<&str>),
     options: &OperationOptions,
     effort: &Effort,
-) -> Result<Prepared, Refusal> {
+    next: impl FnOnce(
+        Checked,
+        &QueryDocument,
+        &OperationDefinition<'static, String>,
+    ) -> Result<T, Refusal>
+    + Send,
+) -> Result<T, Refusal> {
     large_stack::run(|| {
-        let work = effort.start();
         check(
-            &supergraph.schema,
+            schema,
             options,
-            (asked.query, asked.operation_name),
-            &work,
-            |mut checked, document, chosen| {
-                let cut = Cut::new(
-                    supergraph,
-                    options.authorization,
-                    (document, chosen),
-                    &checked,
-                );
-                let unauthorized = cut.apply(asked.grants, &mut checked)?;
-                let document = unauthorized.asked.as_ref().unwrap_or(document);
-                let planning = Planning {
-                    supergraph,
-                    overrides: asked.overrides,
-                    work: &work,
-                    groups: (options.defer && checked.projection.groups.len() > 0)
-                        .then_some(&checked.projection.groups),
-                };
-                let planned = planning.plan(document, chosen, &checked.declared)?;
-                let compiler = Compiler {
-                    schema: &supergraph.schema,
-                    costs: &supergraph.costs,
-                    document,
-                    declared: &checked.declared,
-                    list_size: f64::from(options.demand_list_size.unwrap_or_default()),
-                };
-                let cost = options.demand_list_size.map(|_| {
-                    let set = selection_set(chosen.operation);
-                    compiler.formula(chosen.kind, set)
-                });
-                let labelled = supergraph.labelled.as_ref();
-                let labels = labelled.map(|it| it.relevant(document));
-                Ok(Prepared {
-                    supergraph: Arc::clone(supergraph),
-                    checked,
-                    plan: planned.plan,
-                    deferral: planned.deferral.map(Box::new),
-                    demands: cut.demands,
-                    unauthorized: unauthorized.told,
-                    labels: Arc::new(labels.unwrap_or_default()),
-                    bounds: options.bounds,
-                    cost,
-                    shown: Shown::default(),
-                })
-            },
+            (query, operation_name),
+            &effort.start(),
+            |checked, document, chosen| next(checked, document, chosen.operation),
         )
     })
-    .unwrap_or_else(|_| Err(Refusal::internal("the operation could not be planned")))
+    .unwrap_or_else(|_| Err(Refusal::internal("the operation could not be checked")))
 }
 
 struct Checking<'a> {
@@ -129,7 +79,7 @@ pub(crate) struct Chosen<'a> {
     extent: Extent,
 }
 
-/// Everything that does not depend on where fields come from.
+/// Checks everything that does not depend on the sources of fields.
 pub(crate) fn check<T>(
     schema: &Arc<Schema>,
     options: &OperationOptions,
@@ -250,7 +200,7 @@ impl Checking<'_> {
                 GraphqlError::new("introspection has been disabled", "INTROSPECTION_DISABLED");
             return Err(Refusal::from_error(error));
         }
-        if self.options.introspection_max_depth && introspection::nests_too_deep(projection) {
+        if self.options.introspection_max_depth && nests_too_deep(projection) {
             return Err(Refusal::invalid("Maximum introspection depth exceeded"));
         }
         Ok(())

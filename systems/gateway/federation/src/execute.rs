@@ -10,14 +10,14 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 
 use crate::answer;
-use crate::bounds::{Bounds, Excess};
+use crate::bounds::{Bounds, ERRORS_MAX, Excess};
 use crate::entities::{Target, fetch_path, write_representations};
 use crate::error::{GraphqlError, PathSegment, write_errors};
 use crate::fetch::{Fetch, SubgraphRequest};
 use crate::plan::{FetchPlan, Step};
 use crate::policy::ErrorPolicies;
 use crate::prepared::Prepared;
-use crate::response::{Progress, Writer, presences};
+use crate::response::{Progress, Writer};
 use crate::store::{ObjectId, Store};
 use crate::variables::Variables;
 
@@ -97,10 +97,6 @@ pub(crate) struct State {
     /// Some fetch of root fields brought data.
     pub(crate) root_has_data: bool,
 }
-
-/// Errors of one response. An error of an entity is told at every place of the entity, so
-/// that a small answer could mean very many.
-pub(crate) const ERRORS_MAX: usize = 5_000;
 
 /// Bodies of answers behind which other requests of the thread may go on: reading one takes a
 /// fraction of a millisecond.
@@ -235,7 +231,7 @@ impl Prepared {
         fetch: &F,
         state: &mut State,
     ) -> (Vec<u8>, Vec<GraphqlError>) {
-        let presences = presences(&self.checked, variables);
+        let presences = self.checked.presences(variables);
         let bytes_max = self.bounds.response_bytes;
         // The data is a selection of the answers' text, so this capacity is nearly always enough.
         let capacity = state.store.raw().len().min(bytes_max);

@@ -1,11 +1,11 @@
 //! Federation 2: from a client's query and a supergraph to one response.
 //!
 //! The way of a request, each step a file: [`Operations`] finds the operation ready or has
-//! it prepared (`check`: parse, measure in `limits`, validate, plan with the planner's
-//! crate, compile the `plan` and the `projection`); [`Prepared::coerce`] checks the
-//! variables; [`Prepared::execute`] carries the plan out (`execute`, `entities`, `answer`),
+//! it prepared (`check`: parse, measure in `limits`, validate, compile the `projection`;
+//! `prepare`: plan with the planner's crate, compile the `plan`); [`Prepared::coerce`] checks
+//! the variables; [`Prepared::execute`] carries the plan out (`execute`, `entities`, `answer`),
 //! merging answers in a `store` that never unescapes or copies a value, and writes the
-//! client's data (`response`, `introspection`).
+//! client's data (`response`).
 //!
 //! The one idea: everything that can be decided before the variables are known is decided
 //! when the operation is prepared, and every value stays the text that the subgraph wrote.
@@ -35,7 +35,6 @@ mod error;
 mod execute;
 mod features;
 mod fetch;
-mod introspection;
 mod key_order;
 mod large_stack;
 mod leaving;
@@ -48,6 +47,7 @@ mod parts;
 mod plan;
 mod planning;
 mod policy;
+mod prepare;
 mod prepared;
 mod projection;
 mod proof;
@@ -70,8 +70,8 @@ pub use access_rules::{Demand, Grants};
 pub use authorization::UNAUTHORIZED;
 pub use bounds::Bounds;
 pub use canonical::{Canonical, canonical};
-pub use check::{Asked, SUBSCRIPTION_DISABLED};
-pub use checked::{AnswerMember, AnswerShape, Checked, MemberSource, check_operation};
+pub use check::{SUBSCRIPTION_DISABLED, check_operation};
+pub use checked::{AnswerMember, AnswerShape, Checked, MemberSource};
 pub use cost::NoEstimate;
 pub use effort::{Effort, Stop};
 pub use error::{GraphqlError, Location, PathSegment, errors_body};
@@ -83,6 +83,7 @@ pub use options::{AuthorizationOptions, OperationOptions, ToldIn};
 pub use override_labels::{OverrideLabels, Overrides};
 pub use parts::{Open, PartsFormat, Piece};
 pub use policy::{ErrorPolicies, ErrorPolicy, ExtensionFilter};
+pub use prepare::Asked;
 pub use prepared::Prepared;
 pub use refusal::Refusal;
 pub use schema::{Schema, type_name};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use operation_cache::{CacheStats, Keep, Key, OperationCache};
 
-use crate::check::{self, Asked};
 use crate::effort::{Effort, Stop};
 use crate::options::OperationOptions;
 use crate::override_labels::{OverrideLabels, Overrides};
+use crate::prepare::{Asked, prepare};
 use crate::prepared::Prepared;
 use crate::refusal::Refusal;
 use crate::supergraph::Supergraph;
@@ -124,7 +124,7 @@ impl Operations {
         }
         // Not under a lock: two requests that bring one new text at once may both prepare it, but
         // no request waits for another's text.
-        let outcome = check::prepare(&self.supergraph, asked, &self.options, effort);
+        let outcome = prepare(&self.supergraph, asked, &self.options, effort);
         let outcome = outcome.map(Arc::new).map_err(Arc::new);
         let keep = match &outcome {
             Ok(prepared) => Keep::Yes {

@@ -1,0 +1,95 @@
+//! From a text to a [`Prepared`] operation: check, authorize, plan, compile.
+//!
+//! Planning has a deadline (see `effort`). It gets only operations that passed the checks.
+
+use std::sync::Arc;
+
+use crate::access_rules::Grants;
+use crate::authorization::Cut;
+use crate::check::check;
+use crate::cost::Compiler;
+use crate::effort::Effort;
+use crate::large_stack;
+use crate::limits::selection_set;
+use crate::options::OperationOptions;
+use crate::override_labels::Overrides;
+use crate::planning::Planning;
+use crate::prepared::{Prepared, Shown};
+use crate::refusal::Refusal;
+use crate::supergraph::Supergraph;
+
+/// An operation that a request asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The text of the document.
+    pub query: &'a str,
+    /// The name of one of its operations.
+    pub operation_name: Option<&'a str>,
+    /// The labels that the request drew; read only when the supergraph has labels.
+    pub overrides: &'a Overrides,
+    /// What the request may see; everything without it. From [`Prepared::grants`] of the operation
+    /// for requests that may.
+    pub grants: Option<&'a Grants>,
+}
+
+/// Does the whole work for one text.
+pub(crate) fn prepare(
+    supergraph: &Arc<Supergraph>,
+    asked: &Asked<'_>,
+    options: &OperationOptions,
+    effort: &Effort,
+) -> Result<Prepared, Refusal> {
+    large_stack::run(|| {
+        let work = effort.start();
+        check(
+            &supergraph.schema,
+            options,
+            (asked.query, asked.operation_name),
+            &work,
+            |mut checked, document, chosen| {
+                let cut = Cut::new(
+                    supergraph,
+                    options.authorization,
+                    (document, chosen),
+                    &checked,
+                );
+                let unauthorized = cut.apply(asked.grants, &mut checked)?;
+                let document = unauthorized.asked.as_ref().unwrap_or(document);
+                let planning = Planning {
+                    supergraph,
+                    overrides: asked.overrides,
+                    work: &work,
+                    groups: (options.defer && checked.projection.groups.len() > 0)
+                        .then_some(&checked.projection.groups),
+                };
+                let planned = planning.plan(document, chosen, &checked.declared)?;
+                let compiler = Compiler {
+                    schema: &supergraph.schema,
+                    costs: &supergraph.costs,
+                    document,
+                    declared: &checked.declared,
+                    list_size: f64::from(options.demand_list_size.unwrap_or_default()),
+                };
+                let cost = options.demand_list_size.map(|_| {
+                    let set = selection_set(chosen.operation);
+                    compiler.formula(chosen.kind, set)
+                });
+                let labelled = supergraph.labelled.as_ref();
+                let labels = labelled.map(|it| it.relevant(document));
+                Ok(Prepared {
+                    supergraph: Arc::clone(supergraph),
+                    checked,
+                    plan: planned.plan,
+                    deferral: planned.deferral.map(Box::new),
+                    demands: cut.demands,
+                    unauthorized: unauthorized.told,
+                    labels: Arc::new(labels.unwrap_or_default()),
+                    bounds: options.bounds,
+                    cost,
+                    shown: Shown::default(),
+                })
+            },
+        )
+    })
+    .unwrap_or_else(|_| Err(Refusal::internal("the operation could not be planned")))
+}
