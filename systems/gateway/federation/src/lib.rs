@@ -33,6 +33,7 @@ mod effort;
 mod entities;
 mod error;
 mod execute;
+mod execution_state;
 mod features;
 mod fetch;
 mod key_order;
