@@ -46,6 +46,7 @@ mod options;
 mod override_labels;
 mod parts;
 mod plan;
+mod plan_compiler;
 mod planning;
 mod policy;
 mod prepare;

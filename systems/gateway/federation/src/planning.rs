@@ -23,7 +23,8 @@ use crate::divide;
 use crate::effort::Work;
 use crate::limits::{QueryDocument, selection_set};
 use crate::override_labels::Overrides;
-use crate::plan::{self, Compiled, Plan, PlanInputs};
+use crate::plan::Plan;
+use crate::plan_compiler::{self, Compiled, PlanInputs};
 use crate::proof::{Claim, Gap, Missing};
 use crate::refusal::Refusal;
 use crate::requiring::Parting;
@@ -388,7 +389,7 @@ fn prove(
     inputs: &PlanInputs<'_>,
     claim: &Claim<'_>,
 ) -> Result<Result<Compiled, Gap>, String> {
-    let mut compiled = plan::compile(node, inputs).map_err(|error| error.to_string())?;
+    let mut compiled = plan_compiler::compile(node, inputs).map_err(|error| error.to_string())?;
     let held = claim.holds(&compiled.plan, &compiled.documents);
     Ok(held.map(|replaced| {
         for (fetch, replaced) in compiled.plan.fetches.iter_mut().zip(replaced) {
