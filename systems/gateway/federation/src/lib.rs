@@ -40,6 +40,7 @@ mod key_order;
 mod large_stack;
 mod leaving;
 mod limits;
+mod normalize;
 mod operation_text;
 mod operations;
 mod options;
