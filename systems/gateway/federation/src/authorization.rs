@@ -13,7 +13,7 @@ use crate::checked::Checked;
 use crate::error::{GraphqlError, write_errors};
 use crate::limits::QueryDocument;
 use crate::options::{AuthorizationOptions, ToldIn};
-use crate::projection;
+use crate::projection_compiler::{self, Fragments};
 use crate::refusal::Refusal;
 use crate::supergraph::Supergraph;
 
@@ -121,9 +121,9 @@ impl<'a> Cut<'a> {
         if self.options.reject {
             return Err(Refusal::from_errors(rest.told.errors));
         }
-        checked.projection = projection::compile(
+        checked.projection = projection_compiler::compile(
             schema,
-            &projection::Fragments::new(),
+            &Fragments::new(),
             &checked.declared,
             root,
             &filtered.shown,

@@ -23,7 +23,8 @@ use crate::limits::{
     Extent, Limits, QueryDocument, TooMuch, check_variables, exceeded, measure, selection_set,
 };
 use crate::options::OperationOptions;
-use crate::projection::{self, Fragments, Projection};
+use crate::projection::Projection;
+use crate::projection_compiler::{self, Fragments};
 use crate::refusal::Refusal;
 use crate::schema::Schema;
 use crate::variables::Declared;
@@ -182,7 +183,7 @@ impl Checking<'_> {
         let schema = self.schema;
         let root_type = schema.root(chosen.kind);
         let set = selection_set(chosen.operation);
-        projection::compile(schema, &fragments, declared, root_type, set)
+        projection_compiler::compile(schema, &fragments, declared, root_type, set)
             .map_err(|excess| Refusal::from_error(excess.error()))
     }
 

@@ -53,6 +53,7 @@ mod policy;
 mod prepare;
 mod prepared;
 mod projection;
+mod projection_compiler;
 mod proof;
 mod provides;
 mod refusal;

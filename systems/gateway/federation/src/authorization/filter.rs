@@ -13,7 +13,7 @@ use super::UNAUTHORIZED;
 use crate::access_rules::{Demands, Grants, Rule, Rules, collect_atoms, holds};
 use crate::error::{GraphqlError, PathSegment};
 use crate::limits::{QueryDocument, Set, selection_set};
-use crate::projection::DENIED;
+use crate::projection_compiler::DENIED;
 use crate::schema::{Named, Schema, TypeText, inner_name};
 
 /// Errors that are told at most; the rest is left out all the same.

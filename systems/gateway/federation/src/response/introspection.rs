@@ -250,7 +250,8 @@ fn write_member<'a>(
             let answer = ask(&writer.checked.schema, node, &asked.name, all);
             write(writer, answer, shape)?;
         }
-        // Unreachable: `projection` notes the field for each type whose name begins with `__`.
+        // Unreachable: `projection_compiler` notes the field for each type whose name begins with
+        // `__`.
         (What::Value(_), None) => writer.out.extend_from_slice(b"null"),
     }
     Ok(())
