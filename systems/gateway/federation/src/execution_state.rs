@@ -13,15 +13,15 @@ const ERROR_BYTES_MAX: usize = 16 << 20;
 pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) root: ObjectId,
-    /// With the index of the fetch they come from.
+    /// Errors of subgraphs, each with the index of its fetch.
     pub(crate) errors: Vec<(usize, GraphqlError)>,
-    /// What they take, roughly.
+    /// Bytes that they take, roughly.
     error_bytes: usize,
-    /// What exceeded a bound; unlike the errors of subgraphs no policy hides it.
+    /// Exceeded bounds. No policy hides them, unlike the errors of subgraphs.
     pub(crate) excesses: Vec<GraphqlError>,
-    /// How many errors there were beyond [`ERRORS_MAX`] and [`ERROR_BYTES_MAX`].
+    /// The number of errors beyond [`ERRORS_MAX`] and [`ERROR_BYTES_MAX`].
     pub(crate) left_out: usize,
-    /// Whether there were even more of them.
+    /// True if even more errors were left out.
     pub(crate) is_left_out_partial: bool,
     /// A subgraph answered `"data": null` to a fetch of root fields.
     pub(crate) root_is_null: bool,
@@ -57,7 +57,7 @@ impl State {
         }
     }
 
-    /// Whether an error of this weight would be kept.
+    /// True if an error of this weight would be kept.
     pub(crate) fn has_room(&self, weight: usize) -> bool {
         let is_full =
             self.errors.len() >= ERRORS_MAX || self.error_bytes + weight > ERROR_BYTES_MAX;
@@ -66,7 +66,7 @@ impl State {
         !is_full || self.errors.is_empty()
     }
 
-    /// What is told of errors that were left out.
+    /// The error that stands for the errors that were left out.
     pub(crate) fn left_out_error(&mut self) -> Option<GraphqlError> {
         let left_out = std::mem::take(&mut self.left_out);
         if left_out == 0 {

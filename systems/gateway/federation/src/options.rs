@@ -7,32 +7,32 @@ use operation_cache::Bounds as CacheBounds;
 use crate::bounds::Bounds;
 use crate::limits::Limits;
 
-/// How operations are checked and how many are kept.
+/// Options for checking operations and for keeping them ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationOptions {
-    /// Whether `__schema` and `__type` are answered (`supergraph.introspection`).
+    /// True if `__schema` and `__type` are answered (`supergraph.introspection`).
     pub introspection: bool,
-    /// Whether introspection that nests lists of fields is refused
+    /// True if introspection that nests lists of fields is refused
     /// (`limits.introspection_max_depth`).
     pub introspection_max_depth: bool,
-    /// Whether subscriptions are served (`subscription.enabled`).
+    /// True if subscriptions are served (`subscription.enabled`).
     pub subscriptions: bool,
-    /// Bounds on what is asked for.
+    /// Bounds on operations.
     pub limits: Limits,
-    /// How what a request may not see is treated.
+    /// The treatment of denied fields.
     pub authorization: AuthorizationOptions,
-    /// Bounds on what is answered.
+    /// Bounds on responses.
     pub bounds: Bounds,
-    /// How many operations are kept ready; at least one.
+    /// Most operations that are kept ready, at least one.
     pub cached_plans: usize,
-    /// How many bytes they may take, refusals included.
+    /// Most bytes that they take, refusals included.
     pub cached_bytes: usize,
-    /// Longest that one operation is planned.
+    /// The longest time for planning one operation.
     pub planning_time: Duration,
-    /// The size of lists about which the supergraph says nothing, where costs are estimated
-    /// (`demand_control`).
+    /// The size of lists without a size in the supergraph (`demand_control`). `None` if costs are
+    /// not estimated.
     pub demand_list_size: Option<u32>,
-    /// Whether deferred fragments may come in parts of their own (`supergraph.defer_support`).
+    /// True if deferred fragments may come in parts of their own (`supergraph.defer_support`).
     pub defer: bool,
 }
 
@@ -55,7 +55,7 @@ impl Default for OperationOptions {
 }
 
 impl OperationOptions {
-    /// What the cache of operations may hold.
+    /// The bounds of the cache of operations.
     #[must_use]
     pub fn cache_bounds(&self) -> CacheBounds {
         CacheBounds {
@@ -65,16 +65,16 @@ impl OperationOptions {
     }
 }
 
-/// How what a request may not see is treated.
+/// Options for fields that a request may not see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuthorizationOptions {
-    /// Whether the directives count (`authorization.directives.enabled`).
+    /// True if the directives count (`authorization.directives.enabled`).
     pub enabled: bool,
-    /// Whether the whole request is refused (`reject_unauthorized`).
+    /// True if the whole request is refused (`reject_unauthorized`).
     pub reject: bool,
-    /// Whether it is only told, and the request answered as if it were allowed (`dry_run`).
+    /// True if a denied field is reported and answered all the same (`dry_run`).
     pub dry_run: bool,
-    /// Where it is told (`errors.response`).
+    /// The member of the response that reports denied fields (`errors.response`).
     pub told: ToldIn,
 }
 
@@ -89,13 +89,13 @@ impl Default for AuthorizationOptions {
     }
 }
 
-/// Where a client learns what was left out.
+/// The member of a response that reports denied fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToldIn {
-    /// In `errors`.
+    /// `errors`.
     Errors,
-    /// In `extensions.authorizationErrors`.
+    /// `extensions.authorizationErrors`.
     Extensions,
-    /// Nowhere.
+    /// No member.
     Nothing,
 }

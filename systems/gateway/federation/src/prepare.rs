@@ -25,14 +25,14 @@ pub struct Asked<'a> {
     pub query: &'a str,
     /// The name of one of its operations.
     pub operation_name: Option<&'a str>,
-    /// The labels that the request drew; read only when the supergraph has labels.
+    /// The labels that the request drew. They are read only if the supergraph has labels.
     pub overrides: &'a Overrides,
-    /// What the request may see; everything without it. From [`Prepared::grants`] of the operation
-    /// for requests that may.
+    /// The demands that the request meets, from [`Prepared::grants`] of the operation. `None` if the
+    /// request may see everything.
     pub grants: Option<&'a Grants>,
 }
 
-/// Does the whole work for one text.
+/// Prepares the operation of one text.
 pub(crate) fn prepare(
     supergraph: &Arc<Supergraph>,
     asked: &Asked<'_>,

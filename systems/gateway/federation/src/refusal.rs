@@ -6,15 +6,15 @@ use operation_cache::Keep;
 
 use crate::error::{GraphqlError, errors_body};
 
-/// How long a refusal is kept that may have been the machine's fault and not the operation's.
+/// Time for which a refusal is kept if a busy machine may be its cause.
 const DOUBTFUL_KEPT: Duration = Duration::from_secs(60);
 
 /// A reason not to execute an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
-    /// One or more; codes are in their extensions.
+    /// One or more errors. Their extensions have codes.
     pub errors: Vec<GraphqlError>,
-    /// Whether the fault is the gateway's (status 500), not the client's (status 400).
+    /// True if the fault is the gateway's (status 500), not the client's (status 400).
     pub internal: bool,
     cause: Cause,
 }
@@ -23,7 +23,7 @@ pub struct Refusal {
 enum Cause {
     /// The text, which will not change.
     Text,
-    /// The planner failed, or ran out of time; on another day it might not.
+    /// The planner failed, or ran out of time. On another day it might not.
     Doubtful,
     /// More effort than was allowed for now.
     Effort,
@@ -62,7 +62,7 @@ impl Refusal {
         ))
     }
 
-    /// Never reaches a client: who allows less than the full effort asks again.
+    /// Never reaches a client, because the operation is tried again with the full effort.
     pub(crate) fn more() -> Refusal {
         Refusal {
             cause: Cause::Effort,
@@ -78,20 +78,20 @@ impl Refusal {
         }
     }
 
-    /// Whether the operation was only tried with [`Effort::quick`](crate::Effort::quick) and
+    /// True if the operation was only tried with [`Effort::quick`](crate::Effort::quick) and
     /// needs [`Effort::full`](crate::Effort::full).
     #[must_use]
     pub fn wants_more(&self) -> bool {
         self.cause == Cause::Effort
     }
 
-    /// The same refusal in other words.
+    /// The refusal with other errors.
     #[must_use]
     pub fn with_errors(self, errors: Vec<GraphqlError>) -> Refusal {
         Refusal { errors, ..self }
     }
 
-    /// Whether it may be kept for the next request with the same text.
+    /// Time for which it may be kept for requests with the same text.
     #[must_use]
     pub fn keep(&self) -> Keep {
         let errors = self.errors.iter();
