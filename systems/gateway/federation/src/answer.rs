@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use serde_json::Value as Json;
 
-use crate::bounds::Excess;
+use crate::bounds::{ERRORS_MAX, Excess};
 use crate::entities::{self, Target};
 use crate::error::{GraphqlError, Location, PathSegment};
-use crate::execute::{ERRORS_MAX, State};
+use crate::execution_state::State;
 use crate::fetch::SubgraphAnswer;
 use crate::plan::FetchPlan;
 use crate::prepared::Prepared;

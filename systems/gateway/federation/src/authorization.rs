@@ -1,92 +1,24 @@
-//! Who may see what: `@authenticated`, `@requiresScopes` and `@policy`.
+//! Authorization of operations by the [rules](crate::access_rules) of a supergraph.
 //!
 //! What a request may not see is taken out of its operation before it is planned, so that no
 //! subgraph is asked for it, and is null in the answer, with an error. The decision is made for
 //! each object type that a field can meet: a field of an interface is left out when the request
 //! may not see it of one of the objects, however the client's fragments lead there.
-//!
-//! What interfaces demand, their objects demand as well. Keys and `@requires` are what the gateway
-//! itself asks for; they are not subject to this, and never reach the client.
 
 mod filter;
 
-use std::collections::{BTreeSet, HashMap};
-
-use graphql_tools::parser::schema::{Definition, Document, TypeDefinition, Value};
-
+use crate::access_rules::{Demands, Grants};
+use crate::check::Chosen;
 use crate::checked::Checked;
 use crate::error::{GraphqlError, write_errors};
-use crate::features::Names;
 use crate::limits::QueryDocument;
-use crate::operations::{OperationOptions, Refusal};
-use crate::prepare::Chosen;
-use crate::projection;
-use crate::schema::type_name;
-use crate::sdl::{self, Applied, Written};
-use crate::supergraph::{Supergraph, SupergraphError};
-
-/// Marks a field of the client's operation that the request may not see. No client can write this
-/// directive: validation knows no directive of this name.
-pub(crate) const DENIED: &str = "__denied";
+use crate::options::{AuthorizationOptions, ToldIn};
+use crate::projection_compiler::{self, Fragments};
+use crate::refusal::Refusal;
+use crate::supergraph::Supergraph;
 
 /// The code of errors that tell what a request may not see.
 pub const UNAUTHORIZED: &str = "UNAUTHORIZED_FIELD_OR_TYPE";
-
-/// How what a request may not see is treated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AuthorizationOptions {
-    /// Whether the directives count (`authorization.directives.enabled`).
-    pub enabled: bool,
-    /// Whether the whole request is refused (`reject_unauthorized`).
-    pub reject: bool,
-    /// Whether it is only told, and the request answered as if it were allowed (`dry_run`).
-    pub dry_run: bool,
-    /// Where it is told (`errors.response`).
-    pub told: ToldIn,
-}
-
-impl Default for AuthorizationOptions {
-    fn default() -> Self {
-        AuthorizationOptions {
-            enabled: true,
-            reject: false,
-            dry_run: false,
-            told: ToldIn::Errors,
-        }
-    }
-}
-
-/// Where a client learns what was left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToldIn {
-    /// In `errors`.
-    Errors,
-    /// In `extensions.authorizationErrors`.
-    Extensions,
-    /// Nowhere.
-    Nothing,
-}
-
-/// What a request must bring.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Demand<'a> {
-    /// Claims of whatever kind.
-    Authenticated,
-    /// This scope.
-    Scope(&'a str),
-    /// That a script or coprocessor has answered this policy with yes.
-    Policy(&'a str),
-}
-
-/// Which of its demands a request meets; requests with equal ones get the same plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grants(String);
-
-impl Grants {
-    pub(crate) fn text(&self) -> &str {
-        &self.0
-    }
-}
 
 /// What was left out of an operation, and where that is told.
 #[derive(Debug)]
@@ -140,11 +72,10 @@ pub(crate) struct Remainder {
 impl<'a> Cut<'a> {
     pub(crate) fn new(
         supergraph: &'a Supergraph,
-        options: &OperationOptions,
+        options: AuthorizationOptions,
         (document, chosen): (&'a QueryDocument, &'a Chosen<'a>),
         checked: &Checked,
     ) -> Self {
-        let options = options.authorization;
         let schema = &supergraph.schema;
         let demands = match &supergraph.rules {
             Some(rules) if options.enabled => {
@@ -190,9 +121,9 @@ impl<'a> Cut<'a> {
         if self.options.reject {
             return Err(Refusal::from_errors(rest.told.errors));
         }
-        checked.projection = projection::compile(
+        checked.projection = projection_compiler::compile(
             schema,
-            &projection::Fragments::new(),
+            &Fragments::new(),
             &checked.declared,
             root,
             &filtered.shown,
@@ -200,311 +131,5 @@ impl<'a> Cut<'a> {
         .map_err(|excess| Refusal::from_error(excess.error()))?;
         rest.asked = Some(filtered.asked);
         Ok(rest)
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Atom {
-    Authenticated,
-    Scope(String),
-    Policy(String),
-}
-
-/// Alternatives, each of which is a list of atoms that must all be there.
-type Clause = Vec<Vec<usize>>;
-
-/// Clauses that must all hold.
-type Rule = Vec<Clause>;
-
-/// What the types and fields of a supergraph demand.
-#[derive(Debug)]
-pub(crate) struct Rules {
-    atoms: Vec<Atom>,
-    types: HashMap<String, Rule>,
-    fields: HashMap<String, HashMap<String, Rule>>,
-}
-
-/// The atoms that a request must have for everything in an operation, ascending.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Demands(Vec<usize>);
-
-impl Demands {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(crate) fn weight(&self) -> usize {
-        self.0.len() * size_of::<usize>()
-    }
-}
-
-impl Rules {
-    /// The rules of a supergraph; `None` when it has none.
-    pub(crate) fn read(
-        document: &Document<'static, String>,
-        names: &Names,
-    ) -> Result<Option<Rules>, SupergraphError> {
-        let mut reader = Reader {
-            names,
-            atoms: HashMap::new(),
-        };
-        let (mut types, mut fields) = (HashMap::new(), HashMap::new());
-        for definition in &document.definitions {
-            let Definition::TypeDefinition(definition) = definition else {
-                continue;
-            };
-            let (directives, own) = match definition {
-                TypeDefinition::Scalar(it) => (&it.directives, &[][..]),
-                TypeDefinition::Enum(it) => (&it.directives, &[][..]),
-                TypeDefinition::Union(it) => (&it.directives, &[][..]),
-                TypeDefinition::Object(it) => (&it.directives, &it.fields[..]),
-                TypeDefinition::Interface(it) => (&it.directives, &it.fields[..]),
-                TypeDefinition::InputObject(_) => continue,
-            };
-            let name = type_name(definition);
-            let rule = reader.rule(name, directives)?;
-            if !rule.is_empty() {
-                types.insert(name.to_owned(), rule);
-            }
-            for field in own {
-                let rule = reader.rule(&format!("{name}.{}", field.name), &field.directives)?;
-                if !rule.is_empty() {
-                    let fields: &mut HashMap<_, _> = fields.entry(name.to_owned()).or_default();
-                    fields.insert(field.name.clone(), rule);
-                }
-            }
-        }
-        if types.is_empty() && fields.is_empty() {
-            return Ok(None);
-        }
-        let mut atoms: Vec<(Atom, usize)> = reader.atoms.into_iter().collect();
-        // Rules name atoms by their index, and a map gives them in no order.
-        atoms.sort_by_key(|(_, index)| *index);
-        let mut rules = Rules {
-            atoms: atoms.into_iter().map(|(atom, _)| atom).collect(),
-            types,
-            fields,
-        };
-        rules.forget_derived(document);
-        rules.inherit(document);
-        Ok(Some(rules))
-    }
-
-    /// Forgets what an interface demands only because its objects do: composition says of an
-    /// interface what all its objects demand together. Each of them says it of itself, and must not
-    /// pass it on to the others.
-    fn forget_derived(&mut self, document: &Document<'static, String>) {
-        let mut objects: HashMap<&str, Vec<&str>> = HashMap::new();
-        for definition in &document.definitions {
-            if let Definition::TypeDefinition(TypeDefinition::Object(object)) = definition {
-                for interface in &object.implements_interfaces {
-                    objects.entry(interface).or_default().push(&object.name);
-                }
-            }
-        }
-        for (interface, objects) in objects {
-            let own = objects.iter().filter_map(|name| self.types.get(*name));
-            if let Some(rule) = self.types.get(interface)
-                && is_sum(rule, own)
-            {
-                self.types.remove(interface);
-            }
-            let Some(mut fields) = self.fields.remove(interface) else {
-                continue;
-            };
-            fields.retain(|field, rule| {
-                let own = objects
-                    .iter()
-                    .filter_map(|it| self.fields.get(*it)?.get(field));
-                !is_sum(rule, own)
-            });
-            self.fields.insert(interface.to_owned(), fields);
-        }
-    }
-
-    /// Gives objects what their interfaces demand: a protected field of an interface must not be
-    /// open to who asks for it by the name of an object.
-    fn inherit(&mut self, document: &Document<'static, String>) {
-        // From a copy, as each type lists all its interfaces, those of its interfaces among them.
-        let (types, fields) = (self.types.clone(), self.fields.clone());
-        for definition in &document.definitions {
-            let Some(composite) = sdl::composite(definition) else {
-                continue;
-            };
-            let name = composite.name;
-            for interface in composite.interfaces {
-                if let Some(rule) = types.get(interface) {
-                    add(self.types.entry(name.to_owned()).or_default(), rule);
-                }
-                for (field, rule) in fields.get(interface).into_iter().flatten() {
-                    let own = self.fields.entry(name.to_owned()).or_default();
-                    add(own.entry(field.clone()).or_default(), rule);
-                }
-            }
-        }
-    }
-
-    fn of_type(&self, name: &str) -> Option<&Rule> {
-        self.types.get(name)
-    }
-
-    fn of_field(&self, parent: &str, field: &str) -> Option<&Rule> {
-        self.fields.get(parent)?.get(field)
-    }
-
-    fn is_ruled(&self, name: &str) -> bool {
-        self.types.contains_key(name) || self.fields.contains_key(name)
-    }
-
-    /// What an operation demands, one by one.
-    pub(crate) fn demanded<'a>(&'a self, of: &'a Demands) -> impl Iterator<Item = Demand<'a>> {
-        of.0.iter().map(|index| match &self.atoms[*index] {
-            Atom::Authenticated => Demand::Authenticated,
-            Atom::Scope(name) => Demand::Scope(name),
-            Atom::Policy(name) => Demand::Policy(name),
-        })
-    }
-
-    /// What a request lacks; `None` when it meets every demand.
-    pub(crate) fn grants(
-        &self,
-        of: &Demands,
-        meets: impl FnMut(Demand<'_>) -> bool,
-    ) -> Option<Grants> {
-        let met = self.demanded(of).map(meets);
-        let text: String = met.map(|met| if met { '1' } else { '0' }).collect();
-        text.contains('0').then_some(Grants(text))
-    }
-
-    /// Which atoms are granted, for each of the supergraph.
-    fn granted(&self, of: &Demands, grants: &Grants) -> Vec<bool> {
-        let mut granted = vec![false; self.atoms.len()];
-        for (index, met) in of.0.iter().zip(grants.0.bytes()) {
-            granted[*index] = met == b'1';
-        }
-        granted
-    }
-}
-
-fn add(rule: &mut Rule, more: &Rule) {
-    for clause in more {
-        if !rule.contains(clause) {
-            rule.push(clause.clone());
-        }
-    }
-}
-
-fn holds(rule: &Rule, granted: &[bool]) -> bool {
-    let mut clauses = rule.iter();
-    clauses.all(|alternatives| {
-        let mut alternatives = alternatives.iter();
-        alternatives.any(|atoms| atoms.iter().all(|atom| granted[*atom]))
-    })
-}
-
-/// Most different atoms of rules that are compared.
-const COMPARED_MAX: usize = 12;
-
-/// Whether a rule demands what the others demand together, in whatever way it is written. Where that
-/// takes too long to say, it does not.
-fn is_sum<'a>(rule: &Rule, others: impl Iterator<Item = &'a Rule>) -> bool {
-    let others: Vec<&Rule> = others.collect();
-    let mut atoms = BTreeSet::new();
-    collect(rule, &mut atoms);
-    others.iter().for_each(|other| collect(other, &mut atoms));
-    if others.is_empty() || atoms.len() > COMPARED_MAX {
-        return false;
-    }
-    let mut granted = vec![false; atoms.last().map_or(0, |last| last + 1)];
-    (0..1_usize << atoms.len()).all(|bits| {
-        for (position, atom) in atoms.iter().enumerate() {
-            granted[*atom] = bits >> position & 1 == 1;
-        }
-        holds(rule, &granted) == others.iter().all(|other| holds(other, &granted))
-    })
-}
-
-fn collect(rule: &Rule, into: &mut BTreeSet<usize>) {
-    into.extend(rule.iter().flatten().flatten());
-}
-
-struct Reader<'a> {
-    names: &'a Names,
-    atoms: HashMap<Atom, usize>,
-}
-
-impl Reader<'_> {
-    fn rule(&mut self, place: &str, directives: &[Applied]) -> Result<Rule, SupergraphError> {
-        let mut rule = Rule::new();
-        for directive in directives {
-            let wrong = || SupergraphError::Authorization {
-                place: place.to_owned(),
-                directive: directive.name.clone(),
-            };
-            if self.names.authenticated.contains(&directive.name) {
-                rule.push(vec![vec![self.atom(Atom::Authenticated)]]);
-            } else if self.names.requires_scopes.contains(&directive.name) {
-                let lists = lists(directive, "scopes").ok_or_else(wrong)?;
-                rule.push(self.clause(lists, Atom::Scope));
-            } else if self.names.policy.contains(&directive.name) {
-                let lists = lists(directive, "policies").ok_or_else(wrong)?;
-                rule.push(self.clause(lists, Atom::Policy));
-            }
-        }
-        Ok(rule)
-    }
-
-    fn clause(&mut self, lists: Vec<Vec<String>>, atom: fn(String) -> Atom) -> Clause {
-        let lists = lists.into_iter();
-        let lists = lists.map(|list| list.into_iter().map(|it| self.atom(atom(it))).collect());
-        lists.collect()
-    }
-
-    fn atom(&mut self, atom: Atom) -> usize {
-        let next = self.atoms.len();
-        *self.atoms.entry(atom).or_insert(next)
-    }
-}
-
-/// A list of lists of texts. As everywhere in GraphQL, one value stands for a list of it. An empty
-/// list of alternatives says neither that all nor that none may, so it is a mistake.
-fn lists(directive: &Applied, name: &str) -> Option<Vec<Vec<String>>> {
-    let value = sdl::argument(directive, name)?;
-    let text = |value: &Written| match value {
-        Value::String(text) => Some(text.clone()),
-        _ => None,
-    };
-    let inner = |value: &Written| match value {
-        Value::List(items) => items.iter().map(text).collect(),
-        one => Some(vec![text(one)?]),
-    };
-    let lists: Vec<Vec<String>> = match value {
-        Value::List(items) => items.iter().map(inner).collect::<Option<_>>()?,
-        one => vec![inner(one)?],
-    };
-    (!lists.is_empty()).then_some(lists)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sum_is_known_however_it_is_written() {
-        let (one, other): (Rule, Rule) = (vec![vec![vec![0]]], vec![vec![vec![1]]]);
-        let in_one_clause: Rule = vec![vec![vec![1, 0]]];
-        let in_two_clauses: Rule = vec![vec![vec![0]], vec![vec![1]]];
-        let either: Rule = vec![vec![vec![0], vec![1]]];
-        for sum in [&in_one_clause, &in_two_clauses] {
-            assert!(is_sum(sum, [&one, &other].into_iter()));
-            assert!(is_sum(sum, [&one, &either, &other].into_iter()));
-            assert!(!is_sum(sum, [&one].into_iter()));
-        }
-        assert!(!is_sum(&one, [&one, &other].into_iter()));
-        assert!(!is_sum(&either, [&one, &other].into_iter()));
-        assert!(!is_sum(&one, [].into_iter()));
-        // Too many to compare.
-        let many: Rule = (0..=COMPARED_MAX).map(|atom| vec![vec![atom]]).collect();
-        assert!(!is_sum(&many, [&many].into_iter()));
     }
 }

@@ -6,6 +6,10 @@
 
 use crate::error::GraphqlError;
 
+/// Largest number of errors in one response. An error of an entity stands at every place of the
+/// entity, so a small answer could mean very many.
+pub(crate) const ERRORS_MAX: usize = 5_000;
+
 /// Bounds on the execution of an operation, named as in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {

@@ -1,26 +1,14 @@
 //! A validated operation, before it is decided which source answers which field.
 //!
-//! Federation plans it over subgraphs; a gateway of merged schemas routes its root fields. Both
-//! need what is here: the variables it declares, the members of its answer, and the answers to
-//! questions about the schema itself.
+//! Federation plans it over subgraphs. A gateway of merged schemas routes its root fields. Both
+//! need the variables that it declares and the members of its answer.
 
 use std::sync::Arc;
 
-use graphql_tools::parser::query::OperationDefinition;
-
-use crate::bounds::Excess;
-use crate::effort::Effort;
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
-use crate::introspection;
-use crate::large_stack;
-use crate::limits::QueryDocument;
-use crate::operations::{OperationOptions, Refusal};
-use crate::prepare;
-use crate::projection::{Member, Projection, Shape, What};
-use crate::response::{self, Stop, Writer};
+use crate::projection::{Clause, Member, Projection, Shape, What};
 use crate::schema::Schema;
-use crate::store::Store;
 use crate::variables::{self, Declared, Variables};
 
 /// An operation that fits a schema.
@@ -134,37 +122,6 @@ impl<'a> AnswerMember<'a> {
     }
 }
 
-/// Checks an operation and goes on with it, on a thread with room for deep documents.
-///
-/// `next` gets the operation, its document and its definition in there.
-///
-/// # Errors
-/// With what the client is told, when the text is not an operation that can be executed, or when
-/// `next` refuses it.
-pub fn check_operation<T: Send>(
-    schema: &Arc<Schema>,
-    (query, operation_name): (&str, Option<&str>),
-    options: &OperationOptions,
-    effort: &Effort,
-    next: impl FnOnce(
-        Checked,
-        &QueryDocument,
-        &OperationDefinition<'static, String>,
-    ) -> Result<T, Refusal>
-    + Send,
-) -> Result<T, Refusal> {
-    large_stack::run(|| {
-        prepare::check(
-            schema,
-            options,
-            (query, operation_name),
-            &effort.start(),
-            |checked, document, chosen| next(checked, document, chosen.operation),
-        )
-    })
-    .unwrap_or_else(|_| Err(Refusal::internal("the operation could not be checked")))
-}
-
 impl Checked {
     /// Query, mutation or subscription.
     #[must_use]
@@ -237,45 +194,22 @@ impl Checked {
     /// Which conditions hold for these variables; empty when no member has a condition.
     #[must_use]
     pub fn presences(&self, variables: &Variables) -> Vec<bool> {
-        response::presences(self, variables)
+        let presences = self.projection.presences.iter();
+        presences
+            .map(|clauses| clauses.iter().any(|clause| self.holds(clause, variables)))
+            .collect()
+    }
+
+    /// True if all conditions of a clause hold for these variables.
+    pub(crate) fn holds(&self, clause: &Clause, variables: &Variables) -> bool {
+        let mut conditions = clause.conditions.iter();
+        conditions.all(|(variable, wanted)| self.truth(*variable, variables) == *wanted)
     }
 
     /// Whether conditions decide about members.
     #[must_use]
     pub fn has_conditions(&self) -> bool {
         !self.projection.presences.is_empty()
-    }
-
-    /// Appends the answer to `__schema` or `__type`, a member of the root: at most `bytes_max` bytes.
-    ///
-    /// `give_way` lets the other requests of this thread go on; it is called now and then while a
-    /// large answer is written.
-    ///
-    /// # Errors
-    /// `RESPONSE_TOO_LARGE` when the answer would be larger.
-    pub async fn write_introspection(
-        &self,
-        position: usize,
-        variables: &Variables,
-        (out, bytes_max): (Vec<u8>, usize),
-        give_way: impl AsyncFn(),
-    ) -> Result<Vec<u8>, GraphqlError> {
-        let store = Store::default();
-        let presences = self.presences(variables);
-        let mut writer = Writer::new(self, variables, (&store, &presences), out, bytes_max);
-        let members = self.projection.members.get(self.projection.root);
-        if let Some(member) = members.and_then(|members| members.get(position))
-            && let (What::Value(shape), Some(asked)) = (&member.what, &member.introspection)
-        {
-            loop {
-                match introspection::write_root(&mut writer, asked, shape) {
-                    Ok(()) if writer.has_room(0) => break,
-                    Err(Stop::Paused) => give_way().await,
-                    _ => return Err(Excess::Response(bytes_max).error()),
-                }
-            }
-        }
-        Ok(writer.out)
     }
 
     /// The truth of a Boolean variable; one that is neither given nor has a default counts

@@ -10,6 +10,7 @@
 mod actual;
 mod compile;
 mod formula;
+mod selected;
 
 use std::collections::HashMap;
 

@@ -8,12 +8,11 @@ use std::collections::HashMap;
 
 use graphql_tools::parser::query::OperationDefinition;
 use hive_router_query_planner::ast::document::Document;
-use hive_router_query_planner::ast::normalization::normalize_operation;
 
 use crate::defer::{Groups, restricted};
 use crate::limits::QueryDocument;
+use crate::normalize::normalize;
 use crate::plan::{Plan, Step};
-use crate::planning::drop_own_fields;
 use crate::proof::Claim;
 use crate::supergraph::Supergraph;
 
@@ -137,11 +136,9 @@ impl Deferring<'_> {
         let asked = (self.document, self.operation);
         let from = (claim.schema, claim.root_type);
         let document = restricted(from, asked, self.groups, keeps);
-        let state = &self.supergraph.planner.supergraph;
-        let mut normalized = normalize_operation(state, &document, self.name).ok()?;
-        drop_own_fields(&mut normalized.operation.selection_set);
+        let operation = normalize(self.supergraph, &document, self.name).ok()?;
         let claim = Claim {
-            asked: &normalized.operation.selection_set,
+            asked: &operation.selection_set,
             ..*claim
         };
         let mut needed: Vec<usize> = open.to_vec();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use hive_router_query_planner::utils::cancellation::{CancellationError, CancellationToken};
 
-use crate::operations::Refusal;
+use crate::refusal::Refusal;
 
 /// Selections, fragments spread, up to which an operation counts as small. Most are: the largest of
 /// a page or an app have a few hundred.

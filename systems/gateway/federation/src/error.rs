@@ -147,3 +147,8 @@ pub(crate) fn write_errors(errors: &[GraphqlError], out: &mut Vec<u8>) {
     }
     out.push(b']');
 }
+
+/// A parser's message without its line breaks.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -11,14 +11,14 @@ use futures_util::future::join_all;
 
 use crate::answer;
 use crate::bounds::{Bounds, Excess};
-use crate::entities::{Target, fetch_path, write_representations};
+use crate::entities::{Target, write_representations};
 use crate::error::{GraphqlError, PathSegment, write_errors};
+use crate::execution_state::State;
 use crate::fetch::{Fetch, SubgraphRequest};
 use crate::plan::{FetchPlan, Step};
 use crate::policy::ErrorPolicies;
 use crate::prepared::Prepared;
-use crate::response::{Progress, Writer, presences};
-use crate::store::{ObjectId, Store};
+use crate::response::{Progress, Writer};
 use crate::variables::Variables;
 
 /// A complete GraphQL response.
@@ -78,96 +78,9 @@ impl Executed {
     }
 }
 
-/// What is known so far.
-pub(crate) struct State {
-    pub(crate) store: Store,
-    pub(crate) root: ObjectId,
-    /// With the index of the fetch they come from.
-    pub(crate) errors: Vec<(usize, GraphqlError)>,
-    /// What they take, roughly.
-    error_bytes: usize,
-    /// What exceeded a bound; unlike the errors of subgraphs no policy hides it.
-    pub(crate) excesses: Vec<GraphqlError>,
-    /// How many errors there were beyond [`ERRORS_MAX`] and [`ERROR_BYTES_MAX`].
-    pub(crate) left_out: usize,
-    /// Whether there were even more of them.
-    pub(crate) is_left_out_partial: bool,
-    /// A subgraph answered `"data": null` to a fetch of root fields.
-    pub(crate) root_is_null: bool,
-    /// Some fetch of root fields brought data.
-    pub(crate) root_has_data: bool,
-}
-
-/// Errors of one response. An error of an entity is told at every place of the entity, so
-/// that a small answer could mean very many.
-pub(crate) const ERRORS_MAX: usize = 5_000;
-
 /// Bodies of answers behind which other requests of the thread may go on: reading one takes a
 /// fraction of a millisecond.
 const LARGE_BODY: usize = 256 << 10;
-
-/// Bytes that the errors of one response may take, unless it is a single one.
-const ERROR_BYTES_MAX: usize = 16 << 20;
-
-impl State {
-    pub(crate) fn new(answers_bytes: usize) -> State {
-        let mut store = Store::bounded(answers_bytes);
-        let root = store.empty_object();
-        State {
-            store,
-            root,
-            errors: Vec::new(),
-            error_bytes: 0,
-            excesses: Vec::new(),
-            left_out: 0,
-            is_left_out_partial: false,
-            root_is_null: false,
-            root_has_data: false,
-        }
-    }
-
-    /// Notes an error of a fetch.
-    pub(crate) fn fail(&mut self, fetch: usize, error: GraphqlError) {
-        let weight = error.weight();
-        if self.has_room(weight) {
-            self.error_bytes += weight;
-            self.errors.push((fetch, error));
-        } else {
-            self.left_out += 1;
-        }
-    }
-
-    /// Whether an error of this weight would be kept.
-    pub(crate) fn has_room(&self, weight: usize) -> bool {
-        let is_full =
-            self.errors.len() >= ERRORS_MAX || self.error_bytes + weight > ERROR_BYTES_MAX;
-        // The first error is always kept, however large: a failed response must not look like a
-        // success.
-        !is_full || self.errors.is_empty()
-    }
-
-    /// What is told of errors that were left out.
-    pub(crate) fn left_out_error(&mut self) -> Option<GraphqlError> {
-        let left_out = std::mem::take(&mut self.left_out);
-        if left_out == 0 {
-            return None;
-        }
-        let least = if self.is_left_out_partial {
-            "at least "
-        } else {
-            ""
-        };
-        let message = format!("{least}{left_out} more errors are left out");
-        Some(GraphqlError::new(message, "TOO_MANY_ERRORS"))
-    }
-
-    /// Notes that a fetch exceeded a bound.
-    pub(crate) fn exceed(&mut self, plan: &FetchPlan, excess: Excess) {
-        let mut error = excess.error();
-        error.path = plan.inputs.first().map(fetch_path).unwrap_or_default();
-        self.excesses.push(error);
-    }
-}
 
 impl Prepared {
     /// Executes the operation. The future stays on this thread.
@@ -235,7 +148,7 @@ impl Prepared {
         fetch: &F,
         state: &mut State,
     ) -> (Vec<u8>, Vec<GraphqlError>) {
-        let presences = presences(&self.checked, variables);
+        let presences = self.checked.presences(variables);
         let bytes_max = self.bounds.response_bytes;
         // The data is a selection of the answers' text, so this capacity is nearly always enough.
         let capacity = state.store.raw().len().min(bytes_max);

@@ -10,7 +10,7 @@ use graphql_tools::parser::schema::{Definition, Document, Value};
 use crate::cost::CostNames;
 use crate::schema::type_name;
 use crate::sdl::{self, Applied, argument, member};
-use crate::supergraph::SupergraphError;
+use crate::supergraph_error::SupergraphError;
 
 type Sdl = Document<'static, String>;
 

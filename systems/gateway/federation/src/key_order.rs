@@ -7,7 +7,7 @@ use hive_router_query_planner::ast::document::Document;
 use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::SelectionSet;
 
-use crate::plan::{FetchPlan, Need, PathStep};
+use crate::plan::{FetchPlan, Need, PathStep, response_keys};
 
 /// Reorders the documents; one for each fetch.
 pub(crate) fn keys_first(fetches: &[FetchPlan], documents: &mut [Document]) {
@@ -36,7 +36,7 @@ fn key_names<'a>(needs: &'a [Need], keys: &mut Vec<&'a [u8]>) {
 fn reorder_in(fetch: &FetchPlan, document: &mut Document, path: &[PathStep], keys: &[&[u8]]) {
     let set = &mut document.operation.selection_set;
     if fetch.inputs.is_empty() {
-        descend(set, &key_steps(path), keys);
+        descend(set, &response_keys(path), keys);
         return;
     }
     for output in &fetch.outputs {
@@ -55,22 +55,14 @@ fn reorder_in(fetch: &FetchPlan, document: &mut Document, path: &[PathStep], key
             continue;
         };
         for own in &input.places {
-            if let Some(rest) = key_steps(path).strip_prefix(key_steps(&own.path).as_slice())
+            if let Some(rest) =
+                response_keys(path).strip_prefix(response_keys(&own.path).as_slice())
                 && !rest.is_empty()
             {
                 descend(entities, rest, keys);
             }
         }
     }
-}
-
-fn key_steps(path: &[PathStep]) -> Vec<&[u8]> {
-    path.iter()
-        .filter_map(|step| match step {
-            PathStep::Key(key) => Some(key.as_slice()),
-            PathStep::List | PathStep::Types(_) => None,
-        })
-        .collect()
 }
 
 fn descend(set: &mut SelectionSet, path: &[&[u8]], keys: &[&[u8]]) {

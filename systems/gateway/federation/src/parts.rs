@@ -21,7 +21,8 @@ use futures_util::future::{join, join_all};
 
 use crate::deferral::{Deferral, fetches};
 use crate::error::GraphqlError;
-use crate::execute::{Run, State};
+use crate::execute::Run;
+use crate::execution_state::State;
 use crate::fetch::Fetch;
 use crate::plan::Step;
 use crate::policy::ErrorPolicies;

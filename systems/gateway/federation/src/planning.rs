@@ -7,25 +7,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use graphql_tools::parser::query::{Definition, OperationDefinition};
-use hive_router_query_planner::ast::normalization::normalize_operation;
 use hive_router_query_planner::ast::operation::OperationDefinition as PlannedOperation;
-use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::SelectionSet;
 use hive_router_query_planner::planner::Planner;
 use hive_router_query_planner::planner::plan_nodes::{ParallelNode, PlanNode, SequenceNode};
 use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
 
 use crate::by_type::by_type;
+use crate::check::Chosen;
 use crate::defer::Groups;
 use crate::deferral::{Deferral, Deferring};
 use crate::divide;
 use crate::effort::Work;
 use crate::limits::{QueryDocument, selection_set};
-use crate::operations::Refusal;
+use crate::normalize::normalize;
 use crate::override_labels::Overrides;
-use crate::plan::{self, Compiled, Plan, PlanInputs};
-use crate::prepare::Chosen;
+use crate::plan::Plan;
+use crate::plan_compiler::{self, Compiled, PlanInputs};
 use crate::proof::{Claim, Gap, Missing};
+use crate::refusal::Refusal;
 use crate::requiring::Parting;
 use crate::supergraph::Supergraph;
 use crate::unselected;
@@ -72,22 +72,20 @@ impl Planning<'_> {
         if document.definitions.iter().all(is_empty) {
             return Ok(Planned::default());
         }
-        let planner = &self.supergraph.planner;
         let failed = |reason: String| {
             Refusal::internal(&format!("the operation could not be planned: {reason}"))
         };
         let undeferred = unserved::without_defer(document);
-        let mut normalized = normalize_operation(&planner.supergraph, &undeferred, chosen.name)
-            .map_err(|error| failed(error.to_string()))?;
-        drop_own_fields(&mut normalized.operation.selection_set);
+        let normalized = normalize(self.supergraph, &undeferred, chosen.name);
+        let mut operation = normalized.map_err(|error| failed(error.to_string()))?;
         // The operation asks only for introspection or `__typename`, which the gateway answers
         // itself.
-        if normalized.operation.selection_set.is_empty() {
+        if operation.selection_set.is_empty() {
             return Ok(Planned::default());
         }
         let root_type = self.supergraph.schema.root(chosen.kind);
         unselected::fill(
-            &mut normalized.operation.selection_set,
+            &mut operation.selection_set,
             root_type,
             (&self.supergraph.schema, &self.supergraph.composition),
         );
@@ -103,13 +101,13 @@ impl Planning<'_> {
             composition: &self.supergraph.composition,
             declared,
             root_type,
-            asked: &normalized.operation.selection_set,
+            asked: &operation.selection_set,
             work: self.work,
         };
         let mut first = None;
         for way in Way::ALL {
             self.work.go_on()?;
-            let planned = self.attempt(way, &normalized.operation, &claim);
+            let planned = self.attempt(way, &operation, &claim);
             // First whether it was ended from outside: the planner words that in many ways.
             self.work.go_on()?;
             let node = match planned {
@@ -121,7 +119,7 @@ impl Planning<'_> {
                     continue;
                 }
             };
-            match self.proven(*node, &normalized.operation, (&inputs, &claim)) {
+            match self.proven(*node, &operation, (&inputs, &claim)) {
                 Ok(compiled) => {
                     let planned = self.in_parts_too(compiled, (document, chosen), &claim);
                     if self.groups.is_some() && planned.deferral.is_none() {
@@ -388,7 +386,7 @@ fn prove(
     inputs: &PlanInputs<'_>,
     claim: &Claim<'_>,
 ) -> Result<Result<Compiled, Gap>, String> {
-    let mut compiled = plan::compile(node, inputs).map_err(|error| error.to_string())?;
+    let mut compiled = plan_compiler::compile(node, inputs).map_err(|error| error.to_string())?;
     let held = claim.holds(&compiled.plan, &compiled.documents);
     Ok(held.map(|replaced| {
         for (fetch, replaced) in compiled.plan.fetches.iter_mut().zip(replaced) {
@@ -412,19 +410,4 @@ fn is_empty(definition: &Definition<'static, String>) -> bool {
         Definition::Operation(operation) => selection_set(operation).items.is_empty(),
         Definition::Fragment(_) => true,
     }
-}
-
-/// Takes out of the root what no subgraph is asked for.
-pub(crate) fn drop_own_fields(set: &mut SelectionSet) {
-    // Inner fragments first, so that one that becomes empty is removed below.
-    for item in &mut set.items {
-        if let SelectionItem::InlineFragment(inline) = item {
-            drop_own_fields(&mut inline.selections);
-        }
-    }
-    set.items.retain(|item| match item {
-        SelectionItem::Field(field) => !field.name.starts_with("__"),
-        SelectionItem::InlineFragment(inline) => !inline.selections.is_empty(),
-        SelectionItem::FragmentSpread(_) => true,
-    });
 }

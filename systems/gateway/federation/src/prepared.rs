@@ -5,7 +5,8 @@ mod plan_json;
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
-use crate::authorization::{Demand, Demands, Grants, Unauthorized};
+use crate::access_rules::{Demand, Demands, Grants};
+use crate::authorization::Unauthorized;
 use crate::bounds::Bounds;
 use crate::checked::Checked;
 use crate::cost::{Formula, NoEstimate, Request};

@@ -9,7 +9,7 @@ use hive_router_query_planner::ast::document::Document;
 use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::{FieldSelection, SelectionSet};
 
-use crate::plan::{FetchPlan, Need, PathStep, Place, TypeSet, Unsupported, opener};
+use crate::plan::{FetchPlan, Need, PathStep, Place, TypeSet, Unsupported, opener, response_keys};
 use crate::schema::{Schema, inner_name};
 
 /// The selections that fetches make of the objects at one place.
@@ -33,7 +33,8 @@ impl<'a> Sources<'a> {
         documents: &'a [Document],
         path: &[PathStep],
     ) -> Self {
-        let path = keys(path).into_iter().map(<[u8]>::to_vec).collect();
+        let path = response_keys(path);
+        let path = path.into_iter().map(<[u8]>::to_vec).collect();
         Self::at_keys(fetches, documents, path)
     }
 
@@ -51,7 +52,7 @@ impl<'a> Sources<'a> {
             for output in &fetch.outputs {
                 let own = fetch.inputs.get(output.input);
                 for Place { path: own, .. } in own.into_iter().flat_map(|input| &input.places) {
-                    if let Some(rest) = steps.strip_prefix(keys(own).as_slice()) {
+                    if let Some(rest) = steps.strip_prefix(response_keys(own).as_slice()) {
                         // Below an `_entities` field the path begins again with that field's
                         // response key.
                         let mut steps = vec![output.key.as_slice()];
@@ -129,16 +130,6 @@ impl<'a> Source<'a> {
             source.descend(rest, into);
         }
     }
-}
-
-/// The response keys of a path.
-pub(crate) fn keys(path: &[PathStep]) -> Vec<&[u8]> {
-    path.iter()
-        .filter_map(|step| match step {
-            PathStep::Key(key) => Some(key.as_slice()),
-            PathStep::List | PathStep::Types(_) => None,
-        })
-        .collect()
 }
 
 /// Compiles the selection that names an entity.

@@ -5,14 +5,14 @@
 //! specification, section 6.4.4). Values that the schema does not allow (an `Int` that is a
 //! text, an enum value that clients may not see) count as null, with an error.
 
+mod introspection;
 mod measure;
 mod places;
 
+use crate::bounds::ERRORS_MAX;
 use crate::checked::Checked;
 use crate::error::{GraphqlError, PathSegment};
-use crate::execute::ERRORS_MAX;
-use crate::introspection;
-use crate::projection::{Clause, Leaf, Member, Shape, What};
+use crate::projection::{Leaf, Member, Shape, What};
 use crate::store::{Hint, ObjectId, Store, Value};
 use crate::variables::{IntText, Variables, int_of};
 
@@ -20,7 +20,7 @@ pub(crate) use measure::Measure;
 pub(crate) use places::{Place, Places, Room, path_bytes};
 
 /// Why a value was not written to its end.
-pub(crate) enum Stop {
+enum Stop {
     /// It had to be null, and its place does not allow that.
     Nulled,
     /// Other requests come first; [`Writer::resumed`] knows where to go on.
@@ -82,10 +82,10 @@ impl Step<'_> {
 
 /// Writes one response's data.
 pub(crate) struct Writer<'a> {
-    pub(crate) checked: &'a Checked,
-    pub(crate) variables: &'a Variables,
-    pub(crate) store: &'a Store,
-    pub(crate) presences: &'a [bool],
+    checked: &'a Checked,
+    variables: &'a Variables,
+    store: &'a Store,
+    presences: &'a [bool],
     pub(crate) out: Vec<u8>,
     /// What the schema did not allow.
     pub(crate) errors: Vec<GraphqlError>,
@@ -108,7 +108,7 @@ pub(crate) struct Writer<'a> {
     /// The objects and lists to go on with, from the innermost to the root.
     resumed: Vec<Resumption>,
     /// The parts of an answer of introspection to go on with, from the root to the innermost.
-    pub(crate) introspected: Vec<introspection::Part<'a>>,
+    introspected: Vec<introspection::Part<'a>>,
 }
 
 impl<'a> Writer<'a> {
@@ -204,7 +204,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Counts what is about to be written, a member or an item.
-    pub(crate) fn step(&mut self, bytes: usize) -> Result<(), Stop> {
+    fn step(&mut self, bytes: usize) -> Result<(), Stop> {
         if self.turn == 0 {
             return Err(self.end_turn());
         }
@@ -222,7 +222,7 @@ impl<'a> Writer<'a> {
         Stop::Paused
     }
 
-    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+    fn has_room(&self, bytes: usize) -> bool {
         self.out.len().saturating_add(bytes) <= self.end_max
     }
 
@@ -446,7 +446,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a text of the schema.
-    pub(crate) fn json_string(&mut self, text: &str) -> Result<(), Stop> {
+    fn json_string(&mut self, text: &str) -> Result<(), Stop> {
         if !self.has_room(text.len()) {
             return Err(Stop::TooLarge);
         }
@@ -531,24 +531,4 @@ fn fits(checked: &Checked, store: &Store, leaf: Leaf, value: Value) -> bool {
         }
         _ => false,
     }
-}
-
-/// Which conditions hold for these variables.
-pub(crate) fn presences(checked: &Checked, variables: &Variables) -> Vec<bool> {
-    checked
-        .projection
-        .presences
-        .iter()
-        .map(|clauses| {
-            clauses
-                .iter()
-                .any(|clause| holds(checked, variables, clause))
-        })
-        .collect()
-}
-
-/// Whether the conditions of a clause hold for these variables.
-pub(crate) fn holds(checked: &Checked, variables: &Variables, clause: &Clause) -> bool {
-    let mut conditions = clause.conditions.iter();
-    conditions.all(|(variable, wanted)| checked.truth(*variable, variables) == *wanted)
 }

@@ -8,12 +8,11 @@
 //!
 //! Absent on purpose: numbers. What a subgraph wrote is what the client reads.
 
+mod json;
 mod key_index;
 mod merge;
 
 use std::cell::{Cell, RefCell};
-
-use crate::json;
 
 use key_index::{KeyIndexes, SCANNED_MAX};
 
@@ -162,7 +161,7 @@ impl Store {
 
     /// Notes that an answer does not fit.
     #[cold]
-    pub(crate) fn full(&mut self) -> Malformed {
+    fn full(&mut self) -> Malformed {
         self.is_full = true;
         Malformed("it is larger than one request may hold".to_owned())
     }
@@ -348,20 +347,20 @@ impl Store {
         self.members[slot].value = Value::String(text);
     }
 
-    pub(crate) fn begin(&self) -> (usize, usize) {
+    fn begin(&self) -> (usize, usize) {
         (self.open_items.len(), self.open_members.len())
     }
 
-    pub(crate) fn push_item(&mut self, value: Value) {
+    fn push_item(&mut self, value: Value) {
         self.open_items.push(value);
     }
 
-    pub(crate) fn push_member(&mut self, key: Slice, value: Value) {
+    fn push_member(&mut self, key: Slice, value: Value) {
         self.open_members.push(Member { key, value });
     }
 
     /// Closes a list whose elements are those pushed since there were `open`.
-    pub(crate) fn close_list(&mut self, open: usize) -> Value {
+    fn close_list(&mut self, open: usize) -> Value {
         // Open elements wait on a stack of their own, so that a nested list is finished first and
         // every run is contiguous, without an allocation per list.
         let run = slice(self.items.len(), self.open_items.len() - open);
@@ -370,7 +369,7 @@ impl Store {
     }
 
     /// Closes an object whose members are those pushed since there were `open`.
-    pub(crate) fn close_object(&mut self, open: usize) -> Value {
+    fn close_object(&mut self, open: usize) -> Value {
         let run = slice(self.members.len(), self.open_members.len() - open);
         self.members.extend(self.open_members.drain(open..));
         let id = ObjectId(u32_of(self.objects.len()));
@@ -535,7 +534,7 @@ impl Store {
 }
 
 /// A range; the caller has checked that the store stays below 4 GiB.
-pub(crate) fn slice(start: usize, len: usize) -> Slice {
+fn slice(start: usize, len: usize) -> Slice {
     Slice {
         start: u32_of(start),
         len: u32_of(len),

@@ -9,9 +9,11 @@ use graphql_tools::parser::query::{
 };
 use graphql_tools::parser::schema::Type;
 
-use super::{DENIED, Demands, Grants, Rule, Rules, UNAUTHORIZED, collect, holds};
+use super::UNAUTHORIZED;
+use crate::access_rules::{Demands, Grants, Rule, Rules, collect_atoms, holds};
 use crate::error::{GraphqlError, PathSegment};
 use crate::limits::{QueryDocument, Set, selection_set};
+use crate::projection_compiler::DENIED;
 use crate::schema::{Named, Schema, TypeText, inner_name};
 
 /// Errors that are told at most; the rest is left out all the same.
@@ -36,7 +38,7 @@ pub(crate) fn demands(
 ) -> Demands {
     let mut judge = Collect(BTreeSet::new());
     walk(rules, schema, (document, operation), root, &mut judge);
-    Demands(judge.0.into_iter().collect())
+    Demands::of(judge.0)
 }
 
 /// Takes out of an operation what a request with these grants may not see.
@@ -101,7 +103,7 @@ struct Collect(BTreeSet<usize>);
 
 impl Verdict for Collect {
     fn holds(&mut self, rule: &Rule) -> bool {
-        collect(rule, &mut self.0);
+        collect_atoms(rule, &mut self.0);
         true
     }
 }

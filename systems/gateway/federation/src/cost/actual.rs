@@ -11,28 +11,7 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::formula::{Filled, Formula, Node, Request, bounded};
-
-/// All selections of one key at one place of a response.
-#[derive(Debug)]
-pub(super) struct Selected {
-    /// The response key.
-    key: Box<str>,
-    /// What one value costs without what is selected from it.
-    own: f64,
-    /// Where the arguments are, as in [`Node::arguments`].
-    arguments: Option<usize>,
-    /// What is selected from it, by key.
-    fields: Vec<Selected>,
-}
-
-impl Selected {
-    /// Roughly the bytes that these take.
-    pub(super) fn weight(all: &[Selected]) -> usize {
-        let all = all.iter();
-        all.map(|it| size_of::<Selected>() + it.key.len() + Selected::weight(&it.fields))
-            .sum()
-    }
-}
+use super::selected::Selected;
 
 /// Puts selections that have one key together; what comes is sorted by key.
 ///

@@ -9,7 +9,7 @@ use graphql_tools::parser::query::Value as Literal;
 use serde_json::Value as Json;
 
 use super::Costs;
-use super::actual::Selected;
+use super::selected::Selected;
 use crate::schema::{Named, Schema, inner_name};
 use crate::variables::{Declared, Variables};
 

@@ -3,7 +3,6 @@
 use crate::checked::Checked;
 use crate::deferral::Deferral;
 use crate::projection::Member;
-use crate::response::holds;
 use crate::variables::Variables;
 
 /// Groups as bits: there are fewer than 64, group 0 included.
@@ -54,7 +53,7 @@ impl<'a> Delivery<'a> {
     fn find_presences(&mut self) {
         let (checked, variables, with) = (self.checked, self.variables, &self.with);
         let presences = checked.projection.presences.iter().map(|clauses| {
-            let holding = clauses.iter().filter(|it| holds(checked, variables, it));
+            let holding = clauses.iter().filter(|it| checked.holds(it, variables));
             holding.fold(0, |bits, clause| bits | bit(with[clause.group]))
         });
         self.presences = presences.collect();
@@ -130,7 +129,7 @@ impl<'a> Delivery<'a> {
                 let is_here = is_own
                     && clauses.any(|clause| {
                         self.with[clause.group] == part
-                            && holds(self.checked, self.variables, clause)
+                            && self.checked.holds(clause, self.variables)
                     });
                 is_here.then_some(anchor.group)
             })

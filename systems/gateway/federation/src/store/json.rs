@@ -8,13 +8,13 @@ use std::ops::Range;
 
 use json_text::{Cursor, Unexpected};
 
-use crate::store::{Malformed, Slice, Store, Value, slice};
+use super::{Malformed, Slice, Store, Value, slice};
 
 /// Deepest nesting of lists and objects that is read.
 const DEPTH_MAX: usize = 256;
 
 /// Reads the value that the store's text holds in a range, and at most so many values.
-pub(crate) fn parse(
+pub(super) fn parse(
     store: &mut Store,
     range: Range<usize>,
     values_max: usize,
@@ -195,7 +195,7 @@ impl Reader<'_> {
 }
 
 /// Appends `"key":`. The key is from a body that was checked to be UTF-8.
-pub(crate) fn write_key(key: &[u8], out: &mut Vec<u8>) {
+pub(super) fn write_key(key: &[u8], out: &mut Vec<u8>) {
     json_text::write_utf8(key, out);
     out.push(b':');
 }

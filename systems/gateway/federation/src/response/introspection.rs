@@ -11,19 +11,20 @@ use std::borrow::Cow;
 use graphql_tools::parser::query::Value as Literal;
 use graphql_tools::parser::schema::{DirectiveDefinition, EnumValue, Field, InputValue};
 
-use crate::projection::{Asked, Member, Projection, Shape, What};
-use crate::response::{Stop, Writer};
+use super::{Stop, Writer};
+use crate::bounds::Excess;
+use crate::checked::Checked;
+use crate::error::GraphqlError;
+use crate::projection::{Asked, Member, Shape, What};
 use crate::schema::TypeText;
+use crate::store::Store;
+use crate::variables::Variables;
 
 use ask::{ask, name_of};
 
-/// Lists of fields within lists of fields that are still answered when
-/// `limits.introspection_max_depth` is on.
-const NESTED_LISTS_MAX: usize = 2;
-
 /// Something that can be asked about.
 #[derive(Clone, Copy)]
-pub(crate) enum Node<'a> {
+pub(super) enum Node<'a> {
     Schema,
     Named(&'a str),
     Wrapped(&'a TypeText),
@@ -49,7 +50,7 @@ impl<'a> Answer<'a> {
 }
 
 /// A part of an answer that is not written to its end.
-pub(crate) enum Part<'a> {
+pub(super) enum Part<'a> {
     Object {
         node: Node<'a>,
         /// Those that are left.
@@ -64,8 +65,42 @@ pub(crate) enum Part<'a> {
     },
 }
 
+impl Checked {
+    /// Appends the answer to `__schema` or `__type`, a member of the root: at most `bytes_max` bytes.
+    ///
+    /// `give_way` lets the other requests of this thread go on. It is called now and then while a
+    /// large answer is written.
+    ///
+    /// # Errors
+    /// `RESPONSE_TOO_LARGE` when the answer would be larger.
+    pub async fn write_introspection(
+        &self,
+        position: usize,
+        variables: &Variables,
+        (out, bytes_max): (Vec<u8>, usize),
+        give_way: impl AsyncFn(),
+    ) -> Result<Vec<u8>, GraphqlError> {
+        let store = Store::default();
+        let presences = self.presences(variables);
+        let mut writer = Writer::new(self, variables, (&store, &presences), out, bytes_max);
+        let members = self.projection.members.get(self.projection.root);
+        if let Some(member) = members.and_then(|members| members.get(position))
+            && let (What::Value(shape), Some(asked)) = (&member.what, &member.introspection)
+        {
+            loop {
+                match write_root(&mut writer, asked, shape) {
+                    Ok(()) if writer.has_room(0) => break,
+                    Err(Stop::Paused) => give_way().await,
+                    _ => return Err(Excess::Response(bytes_max).error()),
+                }
+            }
+        }
+        Ok(writer.out)
+    }
+}
+
 /// Answers a root field, or goes on with it after a pause.
-pub(crate) fn write_root<'a>(
+pub(super) fn write_root<'a>(
     writer: &mut Writer<'a>,
     asked: &'a Asked,
     shape: &'a Shape,
@@ -132,47 +167,6 @@ fn ask_root<'a>(writer: &Writer<'a>, asked: &'a Asked) -> Answer<'a> {
         // other name.
         _ => Answer::Null,
     }
-}
-
-/// How deep lists of types and fields are nested below a member of the root.
-pub(crate) fn nests_too_deep(projection: &Projection) -> bool {
-    let Some(root) = projection.members.get(projection.root) else {
-        return false;
-    };
-    root.iter()
-        .filter(|member| member.introspection.is_some())
-        .any(|member| match &member.what {
-            What::Value(shape) => list_depth(projection, shape) > NESTED_LISTS_MAX,
-            What::Text(_) | What::Denied | What::Deferred(_) => false,
-        })
-}
-
-fn list_depth(projection: &Projection, shape: &Shape) -> usize {
-    let selection = match shape {
-        Shape::Leaf(_) => return 0,
-        Shape::List { item, .. } => return list_depth(projection, item),
-        Shape::Object(selection) => *selection,
-    };
-    let Some(per_type) = projection.selections.get(selection) else {
-        return 0;
-    };
-    // The types of introspection are objects, never interfaces, so `otherwise` holds all members.
-    let members = projection.members.get(per_type.otherwise);
-    let depths = members.into_iter().flatten().map(|member| {
-        let What::Value(shape) = &member.what else {
-            return 0;
-        };
-        let name = member
-            .introspection
-            .as_ref()
-            .map_or("", |asked| &asked.name);
-        let listed = matches!(
-            name,
-            "fields" | "interfaces" | "possibleTypes" | "inputFields"
-        );
-        usize::from(listed) + list_depth(projection, shape)
-    });
-    depths.max().unwrap_or(0)
 }
 
 /// Writes a leaf, or begins an object or a list.
@@ -256,7 +250,8 @@ fn write_member<'a>(
             let answer = ask(&writer.checked.schema, node, &asked.name, all);
             write(writer, answer, shape)?;
         }
-        // Unreachable: `projection` notes the field for each type whose name begins with `__`.
+        // Unreachable: `projection_compiler` notes the field for each type whose name begins with
+        // `__`.
         (What::Value(_), None) => writer.out.extend_from_slice(b"null"),
     }
     Ok(())

@@ -1,0 +1,101 @@
+//! Options of a configuration for checking, planning and keeping operations.
+
+use std::time::Duration;
+
+use operation_cache::Bounds as CacheBounds;
+
+use crate::bounds::Bounds;
+use crate::limits::Limits;
+
+/// Options for checking operations and for keeping them ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperationOptions {
+    /// True if `__schema` and `__type` are answered (`supergraph.introspection`).
+    pub introspection: bool,
+    /// True if introspection that nests lists of fields is refused
+    /// (`limits.introspection_max_depth`).
+    pub introspection_max_depth: bool,
+    /// True if subscriptions are served (`subscription.enabled`).
+    pub subscriptions: bool,
+    /// Bounds on operations.
+    pub limits: Limits,
+    /// The treatment of denied fields.
+    pub authorization: AuthorizationOptions,
+    /// Bounds on responses.
+    pub bounds: Bounds,
+    /// Most operations that are kept ready, at least one.
+    pub cached_plans: usize,
+    /// Most bytes that they take, refusals included.
+    pub cached_bytes: usize,
+    /// The longest time for planning one operation.
+    pub planning_time: Duration,
+    /// The size of lists without a size in the supergraph (`demand_control`). `None` if costs are
+    /// not estimated.
+    pub demand_list_size: Option<u32>,
+    /// True if deferred fragments may come in parts of their own (`supergraph.defer_support`).
+    pub defer: bool,
+}
+
+impl Default for OperationOptions {
+    fn default() -> Self {
+        OperationOptions {
+            introspection: false,
+            introspection_max_depth: true,
+            subscriptions: false,
+            limits: Limits::default(),
+            authorization: AuthorizationOptions::default(),
+            bounds: Bounds::default(),
+            cached_plans: 512,
+            cached_bytes: 64 << 20,
+            planning_time: Duration::from_secs(5),
+            demand_list_size: None,
+            defer: true,
+        }
+    }
+}
+
+impl OperationOptions {
+    /// The bounds of the cache of operations.
+    #[must_use]
+    pub fn cache_bounds(&self) -> CacheBounds {
+        CacheBounds {
+            entries: self.cached_plans,
+            bytes: self.cached_bytes,
+        }
+    }
+}
+
+/// Options for fields that a request may not see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuthorizationOptions {
+    /// True if the directives count (`authorization.directives.enabled`).
+    pub enabled: bool,
+    /// True if the whole request is refused (`reject_unauthorized`).
+    pub reject: bool,
+    /// True if a denied field is reported and answered all the same (`dry_run`).
+    pub dry_run: bool,
+    /// The member of the response that reports denied fields (`errors.response`).
+    pub told: ToldIn,
+}
+
+impl Default for AuthorizationOptions {
+    fn default() -> Self {
+        AuthorizationOptions {
+            enabled: true,
+            reject: false,
+            dry_run: false,
+            told: ToldIn::Errors,
+        }
+    }
+}
+
+/// The member of a response that reports denied fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToldIn {
+    /// `errors`.
+    Errors,
+    /// `extensions.authorizationErrors`.
+    Extensions,
+    /// No member.
+    Nothing,
+}
