@@ -20,8 +20,9 @@ use graphql_http::{IncrementalFormat, Media, incremental_format};
 use http::StatusCode;
 use http::header::{self, HeaderMap, HeaderValue};
 
+use crate::drain::{End, Term};
 use crate::engine::Engine;
-use crate::parts::{End, Multipart, Part, Rest, Term};
+use crate::parts::{Multipart, Part, Rest};
 use crate::pipeline::Summary;
 use crate::reply::{self, Reply};
 use crate::serving::Serving;

@@ -19,7 +19,7 @@ use hyper::body::Incoming;
 
 use crate::account::Account;
 use crate::clock;
-use crate::parts::Outgoing;
+use crate::outgoing::{self, Outgoing};
 use crate::pipeline::{self, Summary};
 use crate::reply::{self, Refusal, Reply};
 use crate::serving::Serving;
@@ -50,7 +50,7 @@ pub(crate) async fn respond(
     let cors = &serving.generation.cors;
     if parts.method == Method::OPTIONS {
         // A preflight is not a GraphQL request: it is neither counted nor logged.
-        return reply::response(cors.preflight(&parts.headers));
+        return outgoing::response(cors.preflight(&parts.headers));
     }
     // Both are needed after `parts` has moved into the work.
     let origin = parts.headers.get(header::ORIGIN).cloned();
@@ -104,14 +104,14 @@ pub(crate) async fn respond(
         // Parts are not compressed: a coding would hold them back, or gain little.
         let first = std::mem::take(&mut reply.body);
         let status = reply.status;
-        let body = Outgoing::parts(first, *rest, (account, status));
-        return reply::response(reply).map(|_| body);
+        let body = Outgoing::parts(first, *rest, account, status);
+        return outgoing::response(reply).map(|_| body);
     }
     let give_way = async || tokio::task::yield_now().await;
     let places = worker.compressing();
     compression::compress(accept_encoding.as_ref(), &mut reply, places, give_way).await;
     account.close(reply.status);
-    reply::response(reply)
+    outgoing::response(reply)
 }
 
 /// Answers that need neither the body nor a permit.

@@ -3,10 +3,8 @@
 use bytes::Bytes;
 use gateway_federation::{GraphqlError, errors_body};
 use graphql_http::Media;
+use http::StatusCode;
 use http::header::{self, HeaderMap, HeaderValue};
-use http::{Response, StatusCode};
-
-use crate::parts::Outgoing;
 
 /// A whole response, in the form in which it passes the extensions.
 pub(crate) type Reply = gateway_extensions::Response;
@@ -35,14 +33,6 @@ pub(crate) fn with_body(
         body: body.into(),
         part: None,
     }
-}
-
-/// The response as it is handed to the HTTP server.
-pub(crate) fn response(reply: Reply) -> Response<Outgoing> {
-    let mut response = Response::new(reply.body.into());
-    *response.status_mut() = reply.status;
-    *response.headers_mut() = reply.headers;
-    response
 }
 
 /// A response without a body.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use gateway_upstream::Client;
 
 use crate::beginning::Beginning;
+use crate::drain::Drain;
 use crate::generation::Generation;
 use crate::metrics::Shard;
-use crate::parts::Drain;
 use crate::planning::Planning;
 use crate::subscription::{Callbacks, Counts, Retirement, Turns};
 

@@ -28,13 +28,14 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::compression;
 use crate::connections;
+use crate::drain::Drain;
 use crate::front::{self, Entrance};
 use crate::generation::Generation;
 use crate::health::Health;
 use crate::invalidation;
 use crate::listen::{Accepted, Place, Site};
 use crate::metrics::{self, Metrics, Shard};
-use crate::parts::{Drain, Outgoing};
+use crate::outgoing::{self, Outgoing};
 use crate::planning::{self, Planning};
 use crate::reply::{self, Reply};
 use crate::serving::{Lasting, Serving};
@@ -291,7 +292,7 @@ impl Worker {
             let work = connections::work(&exchange, &serving.generation.config);
             front::respond((self, serving), entrance, (peer, work), (parts, body)).await
         } else {
-            reply::response(self.besides(site, (parts, body)).await)
+            outgoing::response(self.besides(site, (parts, body)).await)
         };
         let mut response = response.map(|body| exchange.answer(body));
         // Who keeps connections goes elsewhere with the next request, before this socket is closed

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::clock;
+use crate::drain::until;
 use crate::engine::Engine;
-use crate::parts::{Part, until};
+use crate::parts::Part;
 use crate::reply::Reply;
 use crate::serving::Serving;
 use crate::subgraphs::Subgraphs;
