@@ -11,8 +11,8 @@ use http::request::Parts;
 use telemetry::log::REQUEST;
 
 use crate::clock;
-use crate::pipeline::Summary;
 use crate::spans::Traced;
+use crate::summary::Summary;
 use crate::worker::Worker;
 
 /// What is counted and logged about one request. Written on drop, so that a request whose client

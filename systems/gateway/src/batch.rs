@@ -16,9 +16,10 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::pipeline::{self, Summary};
+use crate::pipeline;
 use crate::reply::{self, JSON, Refusal, Reply};
 use crate::serving::Serving;
+use crate::summary::Summary;
 
 /// How many operations of one request are carried out at a time. The memory that the answers of
 /// subgraphs may take is bounded for each operation.

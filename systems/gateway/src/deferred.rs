@@ -23,10 +23,10 @@ use http::header::{self, HeaderMap, HeaderValue};
 use crate::drain::{End, Term};
 use crate::engine::Engine;
 use crate::parts::{Multipart, Part, Rest};
-use crate::pipeline::Summary;
 use crate::reply::{self, Reply};
 use crate::serving::Serving;
 use crate::subgraphs::Subgraphs;
+use crate::summary::Summary;
 
 /// The format of parts that a client accepts, if any.
 pub(crate) fn format(headers: &HeaderMap) -> Option<IncrementalFormat> {

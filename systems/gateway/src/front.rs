@@ -19,25 +19,18 @@ use hyper::body::Incoming;
 
 use crate::account::Account;
 use crate::clock;
+use crate::entrance::Entrance;
 use crate::outgoing::{self, Outgoing};
-use crate::pipeline::{self, Summary};
+use crate::pipeline;
 use crate::reply::{self, Refusal, Reply};
 use crate::serving::Serving;
 use crate::spans::Traced;
+use crate::summary::Summary;
 use crate::worker::Worker;
 use crate::{compression, csrf, page, rest};
 
 /// The time of a request whose limit is beyond any clock.
 const FOR_EVER: Duration = Duration::from_hours(24 * 365);
-
-/// Which of the gateway's endpoints a request is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entrance {
-    /// The GraphQL endpoint.
-    Graphql,
-    /// A stored operation as REST.
-    Rest,
-}
 
 /// Answers a request to the GraphQL endpoint, or to one of REST, with what was in use when it came.
 pub(crate) async fn respond(

@@ -4,10 +4,8 @@
 //! them breaks with still passes the response stages of those around it. A service that is not
 //! configured is `None` and costs one comparison.
 
-use std::net::IpAddr;
 use std::pin::pin;
 use std::rc::Rc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use gateway_extensions::{
@@ -28,7 +26,6 @@ use crate::authorization;
 use crate::batch;
 use crate::deferred;
 use crate::engine::{Engine, Operation, Outcome};
-use crate::parts::Rest;
 use crate::planning::{Allowed, NotPlanned, Order};
 use crate::progressive_override;
 use crate::reply::{self, JSON, Refusal as Refused, Reply};
@@ -37,54 +34,8 @@ use crate::sources::Sources;
 use crate::spans;
 use crate::subgraphs::Subgraphs;
 use crate::subscription;
+use crate::summary::{Client, Summary};
 use crate::understood::{self, Checked, decode, not_a_request};
-
-/// What log and metrics need of a request once it is over. What few requests have is boxed, because all
-/// of it is moved with every answer.
-#[derive(Debug, Default)]
-pub(crate) struct Summary {
-    /// The operation's name.
-    pub(crate) operation_name: Option<String>,
-    /// The client's name and version, where it sent them.
-    pub(crate) client: Option<Box<Client>>,
-    /// The address by which the client counts, where it does.
-    pub(crate) address: Option<IpAddr>,
-    /// Errors of the execution.
-    pub(crate) error_count: usize,
-    /// Whether something is missing because of `limits`.
-    pub(crate) is_cut: bool,
-    /// Whether the client takes answers only as events that a server sends.
-    pub(crate) takes_events_only: bool,
-    /// Until when the answer may go on, where it may come in parts.
-    pub(crate) parts_until: Option<Instant>,
-    /// What of the answer follows its first part, which is the reply.
-    pub(crate) rest: Option<Box<Rest>>,
-}
-
-/// A client as it names itself, shortened for the log and the metrics.
-#[derive(Debug)]
-pub(crate) struct Client {
-    pub(crate) name: Option<String>,
-    pub(crate) version: Option<String>,
-}
-
-impl Summary {
-    /// Whether more follows a reply. A stage that answers something else in its place ends it.
-    fn goes_on(&mut self, reply: &Reply) -> bool {
-        if reply.part.is_none() {
-            self.rest = None;
-        }
-        self.rest.is_some()
-    }
-
-    /// Adds what is known of one operation of several.
-    pub(crate) fn add(&mut self, one: Summary) {
-        self.error_count += one.error_count;
-        self.is_cut |= one.is_cut;
-        self.operation_name = self.operation_name.take().or(one.operation_name);
-        self.client = self.client.take().or(one.client);
-    }
-}
 
 /// Takes a request with its whole body through all stages, and what it needs of it.
 ///

@@ -10,9 +10,10 @@ use http::header::{self, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 
 use crate::csrf;
-use crate::pipeline::{self, Summary};
+use crate::pipeline;
 use crate::reply::{self, JSON, Reply};
 use crate::serving::Serving;
+use crate::summary::Summary;
 
 /// The refusal of a request that a foreign page could have made a browser send. Of the methods that a
 /// browser sends without asking first, GET carries out queries alone; the configuration sees to it.

@@ -7,7 +7,7 @@ use http::header::{HOST, USER_AGENT};
 use http::request::Parts;
 use http::{StatusCode, Version};
 
-use crate::front::Entrance;
+use crate::entrance::Entrance;
 use crate::reply::Reply;
 use crate::serving::Serving;
 

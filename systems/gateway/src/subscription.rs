@@ -39,10 +39,10 @@ use serde_json::Value;
 
 use crate::clock;
 use crate::parts::Rest;
-use crate::pipeline::Summary;
 use crate::reply::{self, Reply};
 use crate::serving::Serving;
 use crate::subgraphs;
+use crate::summary::Summary;
 use asked::{Asked, headers_weight};
 use feed::{Answering, Feed};
 use opened::Opened;
