@@ -1,47 +1,56 @@
-//! What is counted and logged about one request.
+//! The account of one request: its counts and its line in the log.
 
 use std::net::IpAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
-use gateway_config::Config;
 use gateway_telemetry::{NAME_CHARS_MAX, TEXT_CHARS_MAX, shortened};
 use http::StatusCode;
 use http::request::Parts;
 use telemetry::log::REQUEST;
 
 use crate::clock;
+use crate::health::Health;
+use crate::metrics::Shard;
 use crate::spans::Traced;
 use crate::summary::Summary;
-use crate::worker::Worker;
 
-/// What is counted and logged about one request. Written on drop, so that a request whose client
-/// disconnects is counted as well.
+/// The receivers of a worker's accounts.
+pub(crate) struct Recorder {
+    /// The metrics of the worker.
+    pub(crate) shard: Arc<Shard>,
+    /// The health of the gateway.
+    pub(crate) health: Arc<Health>,
+}
+
+/// The account of one request. Written on drop, so that a request is also counted if its client
+/// disconnects.
 pub(crate) struct Account {
-    worker: Rc<Worker>,
+    recorder: Rc<Recorder>,
     start: Instant,
     peer: Option<IpAddr>,
-    /// Method and path, when there will be a line in the log.
+    /// Method and path. `None` if requests are not logged.
     head: Option<(String, String)>,
     pub(crate) summary: Summary,
     status: Option<StatusCode>,
-    /// Whether a client that disconnects before its answer is logged.
+    /// True if a client that disconnects before its answer is logged.
     logs_disconnect: bool,
-    /// Its trace, where requests are traced.
+    /// The trace. `None` if requests are not traced.
     pub(crate) traced: Option<Traced>,
 }
 
 impl Account {
-    /// Opens the account of a request that comes now.
+    /// Opens the account of a request that arrives now.
     pub(crate) fn open(
-        worker: Rc<Worker>,
+        recorder: Rc<Recorder>,
         peer: Option<IpAddr>,
         parts: &Parts,
-        config: &Config,
+        logs_disconnect: bool,
     ) -> Self {
         let is_logged = tracing::enabled!(target: REQUEST, tracing::Level::INFO);
         Self {
-            worker,
+            recorder,
             start: clock::now(),
             peer,
             // Two copies per request, which a gateway without request log does not pay.
@@ -52,17 +61,17 @@ impl Account {
             }),
             summary: Summary::default(),
             status: None,
-            logs_disconnect: config.supergraph.experimental_log_on_broken_pipe,
+            logs_disconnect,
             traced: None,
         }
     }
 
-    /// Ends with an answer that is handed over whole.
+    /// Closes the account of an answer that was handed to the connection.
     pub(crate) fn close(mut self, status: StatusCode) {
         self.status = Some(status);
     }
 
-    /// Adds what a further part of the answer came to.
+    /// Adds the errors of a further part of the answer.
     pub(crate) fn add(&mut self, error_count: usize, is_cut: bool) {
         self.summary.error_count += error_count;
         self.summary.is_cut |= is_cut;
@@ -81,7 +90,7 @@ impl Drop for Account {
         }
         let end = clock::now();
         let took = end.duration_since(self.start);
-        let shard = self.worker.shard();
+        let shard = &self.recorder.shard;
         shard.answered(status, took);
         if self.summary.error_count > 0 {
             shard.executed_with_errors();
@@ -92,7 +101,7 @@ impl Drop for Account {
         // What the gateway answers when it is at a limit or out of time; `health` reports it as not
         // ready when this lasts.
         if matches!(status, 503 | 504) {
-            self.worker.health().overloaded(end);
+            self.recorder.health.overloaded(end);
         }
         if let Some((method, path)) = &self.head {
             let client = self.summary.client.as_ref();

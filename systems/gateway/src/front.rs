@@ -2,9 +2,8 @@
 //! limits, the body, the time it may take, compression, and the bookkeeping.
 
 use std::net::IpAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,9 +15,11 @@ use http::header::{self, HeaderMap, HeaderValue};
 use http::{Method, Response, StatusCode, request::Parts};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
+use tokio::sync::Semaphore;
 
-use crate::account::Account;
+use crate::account::{Account, Recorder};
 use crate::clock;
+use crate::detached::DetachOnDrop;
 use crate::entrance::Entrance;
 use crate::outgoing::{self, Outgoing};
 use crate::pipeline;
@@ -26,15 +27,33 @@ use crate::reply::{self, Refusal, Reply};
 use crate::serving::Serving;
 use crate::spans::Traced;
 use crate::summary::Summary;
-use crate::worker::Worker;
 use crate::{compression, csrf, page, rest};
 
 /// The time of a request whose limit is beyond any clock.
 const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
-/// Answers a request to the GraphQL endpoint, or to one of REST, with what was in use when it came.
+/// The state of one worker that its HTTP requests share.
+pub(crate) struct Front {
+    recorder: Rc<Recorder>,
+    /// The permits for large answers that are compressed.
+    compressing: Semaphore,
+}
+
+impl Front {
+    /// The state of a worker that begins.
+    pub(crate) fn new(recorder: Recorder) -> Self {
+        Self {
+            recorder: Rc::new(recorder),
+            compressing: Semaphore::new(compression::PLACES),
+        }
+    }
+}
+
+/// Answers a request to the GraphQL endpoint or to a REST endpoint. `serving` is the view that was in
+/// use when the request arrived.
 pub(crate) async fn respond(
-    (worker, serving): (&Rc<Worker>, Rc<Serving>),
+    front: &Front,
+    serving: Rc<Serving>,
     entrance: Entrance,
     (peer, permit): (Option<IpAddr>, Option<Work>),
     (mut parts, body): (Box<Parts>, Incoming),
@@ -48,7 +67,12 @@ pub(crate) async fn respond(
     // Both are needed after `parts` has moved into the work.
     let origin = parts.headers.get(header::ORIGIN).cloned();
     let accept_encoding = parts.headers.get(header::ACCEPT_ENCODING).cloned();
-    let mut account = Account::open(Rc::clone(worker), peer, &parts, &serving.generation.config);
+    let logs_disconnect = serving
+        .generation
+        .config
+        .supergraph
+        .experimental_log_on_broken_pipe;
+    let mut account = Account::open(Rc::clone(&front.recorder), peer, &parts, logs_disconnect);
     account.traced = Traced::begin(&serving, entrance, &parts, peer);
     let trace = account.traced.as_ref().map(|it| it.active.clone());
     let told = trace.as_ref().map(|trace| trace.id());
@@ -101,7 +125,7 @@ pub(crate) async fn respond(
         return outgoing::response(reply).map(|_| body);
     }
     let give_way = async || tokio::task::yield_now().await;
-    let places = worker.compressing();
+    let places = &front.compressing;
     compression::compress(accept_encoding.as_ref(), &mut reply, places, give_way).await;
     account.close(reply.status);
     outgoing::response(reply)
@@ -235,44 +259,4 @@ fn too_large() -> Reply {
         .headers
         .insert(header::CONNECTION, HeaderValue::from_static("close"));
     reply
-}
-
-/// The work for a request, which continues after its client has disconnected: a mutation that stops
-/// half way leaves inconsistent data. With `early_cancel` it ends with the client.
-struct DetachOnDrop<F: Future + 'static> {
-    work: Option<Pin<Box<F>>>,
-    is_cancelled: bool,
-}
-
-impl<F: Future + 'static> DetachOnDrop<F> {
-    fn new(work: Pin<Box<F>>, is_cancelled: bool) -> Self {
-        Self {
-            work: Some(work),
-            is_cancelled,
-        }
-    }
-}
-
-impl<F: Future + 'static> Future for DetachOnDrop<F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let work = self.work.as_mut().expect("polled after its end");
-        let output = std::task::ready!(work.as_mut().poll(context));
-        // Finished work must not be started again by `drop`.
-        self.work = None;
-        Poll::Ready(output)
-    }
-}
-
-impl<F: Future + 'static> Drop for DetachOnDrop<F> {
-    fn drop(&mut self) {
-        if let Some(work) = self.work.take()
-            && !self.is_cancelled
-        {
-            crate::worker::spawn_detached(async {
-                work.await;
-            });
-        }
-    }
 }

@@ -27,6 +27,7 @@ mod cors;
 mod csrf;
 mod deferred;
 mod demand;
+mod detached;
 mod drain;
 mod engine;
 mod entrance;

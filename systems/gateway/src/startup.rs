@@ -157,7 +157,7 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
     let common = Arc::new(Common {
         planning: Arc::new(Planning::start(count, metrics.planning())?),
         metrics,
-        health: Health::new(&config.health_check.readiness),
+        health: Arc::new(Health::new(&config.health_check.readiness)),
         connections: ConnectionTable::new(connections::most(&config)),
         traffic: Arc::default(),
         subscriptions: Arc::default(),

@@ -4,7 +4,7 @@
 //! Workers share only what never changes, counters and the health, so that no request waits for
 //! another thread. The acceptor assigns connections, see `listen`.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
@@ -23,21 +23,21 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::LocalOptions;
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::compression;
+use crate::account::Recorder;
 use crate::connections;
+use crate::detached;
 use crate::drain::Drain;
 use crate::entrance::Entrance;
-use crate::front;
+use crate::front::{self, Front};
 use crate::generation::Generation;
 use crate::health::Health;
 use crate::invalidation;
 use crate::listen::{Accepted, Place, Site};
 use crate::metrics::{self, Metrics, Shard};
 use crate::outgoing::{self, Outgoing};
-use crate::planning::{self, Planning};
+use crate::planning::Planning;
 use crate::reply::{self, Reply};
 use crate::serving::{Lasting, Serving};
 use crate::subscription;
@@ -56,7 +56,7 @@ pub(crate) enum Order {
 /// What all workers share.
 pub(crate) struct Common {
     pub(crate) metrics: Metrics,
-    pub(crate) health: Health,
+    pub(crate) health: Arc<Health>,
     pub(crate) planning: Arc<Planning>,
     /// The open connections of clients.
     pub(crate) connections: Arc<ConnectionTable>,
@@ -73,13 +73,13 @@ pub(crate) struct Common {
 }
 
 /// One worker.
-pub(crate) struct Worker {
+struct Worker {
     serving: RefCell<Rc<Serving>>,
     client: Client,
     shard: Arc<Shard>,
+    front: Front,
     common: Arc<Common>,
     drain: Rc<Drain>,
-    compressing: Semaphore,
 }
 
 /// Runs a worker on this thread until it is told to stop. `open` counts its connections.
@@ -118,48 +118,25 @@ pub(crate) fn run(
             },
         )),
         client,
+        front: Front::new(Recorder {
+            shard: Arc::clone(&shard),
+            health: Arc::clone(&common.health),
+        }),
         shard,
         common,
         drain,
-        compressing: Semaphore::new(compression::PLACES),
     });
     runtime.block_on(worker.run(orders, open));
-    // Dropping the runtime drops the requests under way, and their drop must not spawn tasks on it.
-    IS_STOPPED.set(true);
+    // Dropping the runtime drops the requests under way.
+    detached::stop();
     runtime.shutdown_background();
     Ok(())
 }
 
-thread_local! {
-    static IS_STOPPED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Continues work whose client has disconnected, unless the worker has stopped.
-pub(crate) fn spawn_detached(work: impl Future<Output = ()> + 'static) {
-    if !IS_STOPPED.get() {
-        tokio::task::spawn_local(planning::without_client(work));
-    }
-}
-
 impl Worker {
     /// The view of the current generation.
-    pub(crate) fn serving(&self) -> Rc<Serving> {
+    fn serving(&self) -> Rc<Serving> {
         Rc::clone(&self.serving.borrow())
-    }
-
-    /// Where this worker counts.
-    pub(crate) fn shard(&self) -> &Shard {
-        &self.shard
-    }
-
-    /// The places for large answers that are compressed.
-    pub(crate) fn compressing(&self) -> &Semaphore {
-        &self.compressing
-    }
-
-    /// The health that all workers share.
-    pub(crate) fn health(&self) -> &Health {
-        &self.common.health
     }
 
     async fn run(self: Rc<Self>, mut orders: UnboundedReceiver<Order>, open: Arc<AtomicUsize>) {
@@ -291,7 +268,7 @@ impl Worker {
             && let Some(entrance) = entrance(&serving.generation, path)
         {
             let work = connections::work(&exchange, &serving.generation.config);
-            front::respond((self, serving), entrance, (peer, work), (parts, body)).await
+            front::respond(&self.front, serving, entrance, (peer, work), (parts, body)).await
         } else {
             outgoing::response(self.besides(site, (parts, body)).await)
         };
