@@ -26,7 +26,7 @@ use crate::cors;
 use crate::demand::Demand;
 use crate::engine::Engine;
 use crate::environment::{self, Environment};
-use crate::export::Exports;
+use crate::exports::Exports;
 use crate::operation_list::{self, ManifestError, OperationList};
 use crate::path::PathRule;
 use crate::remotes::Remotes;

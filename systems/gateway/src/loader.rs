@@ -10,7 +10,7 @@ use gateway_upstream::{Client, ClientSettings};
 
 use crate::engine::Engine;
 use crate::environment::Environment;
-use crate::export::Exports;
+use crate::exports::Exports;
 use crate::generation::{self, Generation, GenerationError, Sources};
 use crate::remotes::{Remotes, WAIT_MAX};
 use crate::token_keys;

@@ -24,17 +24,20 @@ use crate::checking;
 use crate::command_line::{Arguments, Command};
 use crate::connections;
 use crate::environment::Environment;
-use crate::export::Exporting;
+use crate::exporting::Exporting;
 use crate::generation::{Generation, GenerationError, Sources};
 use crate::health::Health;
-use crate::listen::{self, Listener, Mailbox, Site};
+use crate::listen::{self, Listener};
 use crate::loader::Loader;
+use crate::mailbox::{Mailbox, Order};
 use crate::metrics::Metrics;
 use crate::planning::Planning;
+use crate::process_state::ProcessState;
 use crate::reload::{self, FileStates};
 use crate::remotes;
+use crate::sites::{self, Site};
 use crate::token_keys::{self, Polled};
-use crate::worker::{self, Common, Order};
+use crate::worker;
 
 /// Connections to the addresses of health and metrics, in total and from one address.
 const OPERATORS: Most = Most {
@@ -141,7 +144,7 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
     let mut loader = Loader::new(sources, Environment::of_process());
     let generation = runtime.block_on(loader.load())?;
     let config = Arc::clone(&generation.config);
-    let sites = listen::sites(
+    let sites = sites::sites(
         &config,
         arguments.listen.as_ref(),
         arguments.health_listen.as_ref(),
@@ -154,7 +157,7 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
     signals(sender.clone())?;
     let count = arguments.workers.unwrap_or_else(processors);
     let metrics = Metrics::default();
-    let common = Arc::new(Common {
+    let process = Arc::new(ProcessState {
         planning: Arc::new(Planning::start(count, metrics.planning())?),
         metrics,
         health: Arc::new(Health::new(&config.health_check.readiness)),
@@ -165,11 +168,11 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         workers: count,
         exported: Arc::clone(&loader.exported),
     });
-    common.health.missing(loader.missing(&generation));
+    process.health.missing(loader.missing(&generation));
     let keys = generation.extensions.token_keys();
-    common.health.keys(keys.clone());
-    let (mailboxes, threads) = start_workers(count, &generation, &common)?;
-    let exporting = Exporting::start(&generation, &common).map_err(GenerationError::Export)?;
+    process.health.keys(keys.clone());
+    let (mailboxes, threads) = start_workers(count, &generation, &process)?;
+    let exporting = Exporting::start(&generation, &process).map_err(GenerationError::Export)?;
     for (listener, site) in &listeners {
         let mut said = greeting(listener, site, &config.supergraph.path.0.0);
         if generation.tls.is_some() && site.graphql {
@@ -187,7 +190,7 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         config: Arc::clone(&config),
         keys,
         mailboxes,
-        common,
+        process,
         sender,
         round: Arc::default(),
         exporting,
@@ -262,7 +265,7 @@ type Workers = (Vec<Mailbox>, Vec<JoinHandle<()>>);
 fn start_workers(
     count: usize,
     generation: &Arc<Generation>,
-    common: &Arc<Common>,
+    process: &Arc<ProcessState>,
 ) -> io::Result<Workers> {
     let (mut mailboxes, mut threads) = (Vec::new(), Vec::new());
     for number in 0..count {
@@ -272,9 +275,9 @@ fn start_workers(
             orders,
             open: Arc::clone(&open),
         });
-        let (generation, common) = (Arc::clone(generation), Arc::clone(common));
+        let (generation, process) = (Arc::clone(generation), Arc::clone(process));
         let work = move || {
-            if let Err(error) = worker::run(generation, common, inbox, open) {
+            if let Err(error) = worker::run(generation, process, inbox, open) {
                 log::error!("a worker cannot run: {error}");
             }
         };
@@ -301,7 +304,7 @@ struct Supervisor {
     paths: Vec<PathBuf>,
     look: FileStates,
     mailboxes: Vec<Mailbox>,
-    common: Arc<Common>,
+    process: Arc<ProcessState>,
     sender: UnboundedSender<Event>,
     /// Replaced when another configuration is used. The tasks that still ask on behalf of the old
     /// one see that theirs is gone, and stop.
@@ -321,7 +324,7 @@ impl Supervisor {
         for (listener, site) in listeners {
             // Health and metrics answer also when clients have taken all other places.
             let table = if site.graphql {
-                Arc::clone(&self.common.connections)
+                Arc::clone(&self.process.connections)
             } else if site.callback.is_some() {
                 ConnectionTable::new(SUBGRAPHS)
             } else {
@@ -332,7 +335,7 @@ impl Supervisor {
         }
         runtime.block_on(self.watch(events));
         // First, so that a load balancer sees the gateway as not ready while it finishes.
-        self.common.health.stopping();
+        self.process.health.stopping();
         let delay = self.config.supergraph.drain_delay.0;
         if !delay.is_zero() {
             log::info!("draining for {delay:?}: not ready, and still serving");
@@ -393,15 +396,15 @@ impl Supervisor {
     fn hand_out(&mut self, generation: &Arc<Generation>) {
         self.exporting.use_generation(generation);
         let most = connections::most(&generation.config);
-        self.common.connections.set(most);
+        self.process.connections.set(most);
         for mailbox in &self.mailboxes {
             let order = Order::Generation(Arc::clone(generation));
             // Fails only when the worker has ended already.
             let _ = mailbox.orders.send(order);
         }
         let missing = self.loader.missing(generation);
-        self.common.health.missing(missing);
-        self.common.health.keys(self.keys.clone());
+        self.process.health.missing(missing);
+        self.process.health.keys(self.keys.clone());
     }
 
     /// Asks the services that are missing until they answer, and for the keys of tokens, in the

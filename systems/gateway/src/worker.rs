@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use chassis::{ConnectionTable, Exchange, Tracked, TrackedBody, Tracker, count_rests};
+use chassis::{Exchange, Tracked, TrackedBody, Tracker, count_rests};
 use gateway_remote::REST_PREFIX;
-use gateway_upstream::{Client, ClientSettings, Traffic};
+use gateway_upstream::{Client, ClientSettings};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -32,45 +32,16 @@ use crate::drain::Drain;
 use crate::entrance::Entrance;
 use crate::front::{self, Front};
 use crate::generation::Generation;
-use crate::health::Health;
 use crate::invalidation;
-use crate::listen::{Accepted, Place, Site};
-use crate::metrics::{self, Metrics, Shard};
+use crate::mailbox::{Accepted, Order, Place};
+use crate::metrics::{self, Shard};
 use crate::outgoing::{self, Outgoing};
-use crate::planning::Planning;
+use crate::process_state::ProcessState;
 use crate::reply::{self, Reply};
 use crate::serving::{Lasting, Serving};
+use crate::sites::Site;
 use crate::subscription;
 use crate::tls::Tls;
-
-/// What a worker is told to do.
-pub(crate) enum Order {
-    /// Serve this connection.
-    Connection(Accepted),
-    /// Serve new requests with this generation.
-    Generation(Arc<Generation>),
-    /// Finish what is under way, within this time.
-    Stop(Duration),
-}
-
-/// What all workers share.
-pub(crate) struct Common {
-    pub(crate) metrics: Metrics,
-    pub(crate) health: Arc<Health>,
-    pub(crate) planning: Arc<Planning>,
-    /// The open connections of clients.
-    pub(crate) connections: Arc<ConnectionTable>,
-    /// What their clients count together.
-    pub(crate) traffic: Arc<Traffic>,
-    /// How many workers there are.
-    pub(crate) workers: usize,
-    /// The subscriptions of clients.
-    pub(crate) subscriptions: Arc<subscription::Counts>,
-    /// Those of them whose events come by callbacks.
-    pub(crate) callbacks: Arc<subscription::Callbacks>,
-    /// What became of spans and metrics for collectors.
-    pub(crate) exported: Arc<gateway_telemetry::Counts>,
-}
 
 /// One worker.
 struct Worker {
@@ -78,14 +49,14 @@ struct Worker {
     client: Client,
     shard: Arc<Shard>,
     front: Front,
-    common: Arc<Common>,
+    process: Arc<ProcessState>,
     drain: Rc<Drain>,
 }
 
 /// Runs a worker on this thread until it is told to stop. `open` counts its connections.
 pub(crate) fn run(
     generation: Arc<Generation>,
-    common: Arc<Common>,
+    process: Arc<ProcessState>,
     orders: UnboundedReceiver<Order>,
     open: Arc<AtomicUsize>,
 ) -> std::io::Result<()> {
@@ -96,11 +67,11 @@ pub(crate) fn run(
         // name without an answer does not hold up the others.
         .max_blocking_threads(8)
         .build_local(LocalOptions::default())?;
-    let shard = common.metrics.shard();
+    let shard = process.metrics.shard();
     let client = Client::new(ClientSettings {
         connections: connections::upstream(&generation.config),
-        workers: NonZeroUsize::new(common.workers).unwrap_or(NonZeroUsize::MIN),
-        traffic: Arc::clone(&common.traffic),
+        workers: NonZeroUsize::new(process.workers).unwrap_or(NonZeroUsize::MIN),
+        traffic: Arc::clone(&process.traffic),
         ..ClientSettings::default()
     });
     let drain = Rc::<Drain>::default();
@@ -110,20 +81,20 @@ pub(crate) fn run(
             client.clone(),
             &shard,
             Lasting {
-                planning: Arc::clone(&common.planning),
+                planning: Arc::clone(&process.planning),
                 drain: Rc::clone(&drain),
-                subscriptions: Arc::clone(&common.subscriptions),
-                callbacks: Arc::clone(&common.callbacks),
+                subscriptions: Arc::clone(&process.subscriptions),
+                callbacks: Arc::clone(&process.callbacks),
                 turns: Rc::default(),
             },
         )),
         client,
         front: Front::new(Recorder {
             shard: Arc::clone(&shard),
-            health: Arc::clone(&common.health),
+            health: Arc::clone(&process.health),
         }),
         shard,
-        common,
+        process,
         drain,
     });
     runtime.block_on(worker.run(orders, open));
@@ -148,8 +119,8 @@ impl Worker {
                 sweeper.client.sweep();
             }
         });
-        let timeouts = || connections::timeouts(&self.serving(), self.common.workers);
-        let tracker = Tracker::new(Arc::clone(&self.common.connections), timeouts());
+        let timeouts = || connections::timeouts(&self.serving(), self.process.workers);
+        let tracker = Tracker::new(Arc::clone(&self.process.connections), timeouts());
         tokio::task::spawn_local(tracker.clone().watch());
         while let Some(order) = orders.recv().await {
             match order {
@@ -275,7 +246,7 @@ impl Worker {
         let mut response = response.map(|body| exchange.answer(body));
         // Who keeps connections goes elsewhere with the next request, before this socket is closed
         // under it. HTTP/2 has a frame for that, which the end of the connection sends.
-        if self.common.health.is_stopping() && version < http::Version::HTTP_2 {
+        if self.process.health.is_stopping() && version < http::Version::HTTP_2 {
             let close = http::HeaderValue::from_static("close");
             response
                 .headers_mut()
@@ -290,7 +261,7 @@ impl Worker {
         if site.health.as_deref() == Some(path) {
             let now = crate::clock::now();
             read_only(&parts.method, || {
-                self.common.health.answer(parts.uri.query(), now)
+                self.process.health.answer(parts.uri.query(), now)
             })
         } else if site.metrics.as_deref() == Some(path) {
             let serving = self.serving();
@@ -302,7 +273,7 @@ impl Worker {
             && let Some(id) = subscription::id_of_callback(path, below)
         {
             let id = id.to_owned();
-            let callbacks = &self.common.callbacks;
+            let callbacks = &self.process.callbacks;
             Box::pin(subscription::answer_callback(
                 callbacks,
                 &id,
@@ -315,7 +286,7 @@ impl Worker {
     }
 
     fn metrics(&self, generation: &Generation) -> Reply {
-        let text = metrics::text(&self.common, generation);
+        let text = metrics::text(&self.process, generation);
         let media = http::HeaderValue::from_static(telemetry::metrics::CONTENT_TYPE);
         reply::with_body(StatusCode::OK, media, text)
     }

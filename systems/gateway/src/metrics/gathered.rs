@@ -7,26 +7,26 @@ use telemetry::metrics;
 use super::text::Elsewhere;
 use super::{Answers, Caches, PlanCache};
 use crate::generation::Generation;
-use crate::worker::Common;
+use crate::process_state::ProcessState;
 
 /// Everything counted so far, as text.
-pub(crate) fn text(common: &Common, generation: &Generation) -> String {
-    metrics::text(Arc::new(counts(common, generation)))
+pub(crate) fn text(process: &ProcessState, generation: &Generation) -> String {
+    metrics::text(Arc::new(counts(process, generation)))
 }
 
 /// Everything counted so far, as values.
-pub(crate) fn families(common: &Common, generation: &Generation) -> Vec<metrics::Family> {
-    metrics::families(&counts(common, generation))
+pub(crate) fn families(process: &ProcessState, generation: &Generation) -> Vec<metrics::Family> {
+    metrics::families(&counts(process, generation))
 }
 
-fn counts(common: &Common, generation: &Generation) -> impl metrics::Counts + use<> {
+fn counts(process: &ProcessState, generation: &Generation) -> impl metrics::Counts + use<> {
     let stats = generation.engine.cache_stats();
     let plans = PlanCache {
         hits: stats.hits,
         misses: stats.misses,
         entries: stats.entries as u64,
         bytes: stats.bytes as u64,
-        queued: common.planning.queued() as u64,
+        queued: process.planning.queued() as u64,
     };
     let caches = Caches {
         plans,
@@ -36,16 +36,16 @@ fn counts(common: &Common, generation: &Generation) -> impl metrics::Counts + us
         demanded: generation.demand.as_ref().map(|it| it.counts()),
     };
     let elsewhere = Elsewhere {
-        connections: Arc::clone(&common.connections),
-        traffic: Arc::clone(&common.traffic),
-        exported: Arc::clone(&common.exported),
+        connections: Arc::clone(&process.connections),
+        traffic: Arc::clone(&process.traffic),
+        exported: Arc::clone(&process.exported),
         // Not told of where none can be.
         subscriptions: generation
             .config
             .subscriptions()
-            .map(|_| common.subscriptions.told()),
+            .map(|_| process.subscriptions.told()),
     };
-    common.metrics.counts(caches, elsewhere)
+    process.metrics.counts(caches, elsewhere)
 }
 
 /// What is counted of answers that are kept; nothing where none are.
