@@ -9,7 +9,7 @@ use hyper_util::rt::TokioTimer;
 use hyper_util::server::conn::auto;
 
 use crate::serving::Serving;
-use crate::subscription::{Limit, SubscriptionLimits};
+use crate::subscription::shares::{Limit, SubscriptionLimits};
 
 /// The part of the file descriptors that clients may have by default.
 const SHARE: f64 = 1.0 / 2.0;

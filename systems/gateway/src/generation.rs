@@ -30,7 +30,8 @@ use crate::exports::Exports;
 use crate::operation_list::{self, ManifestError, OperationList};
 use crate::path::PathRule;
 use crate::remotes::Remotes;
-use crate::subscription::{SharedSources, SubscriptionLimits};
+use crate::subscription::shares::SubscriptionLimits;
+use crate::subscription::sharing::SharedSources;
 use crate::tls::{Tls, TlsError};
 
 /// Where a generation is read from.
@@ -113,10 +114,10 @@ pub(crate) struct Generation {
     /// Whether browsers get a page.
     pub(crate) page_is_offered: bool,
     pub(crate) subgraphs: Vec<SubgraphShaping>,
-    /// What subscriptions of clients may have.
+    /// The limits of the subscriptions of clients.
     pub(crate) subscriptions_most: SubscriptionLimits,
-    /// Those at subgraphs that clients may join.
-    pub(crate) subscribed: SharedSources,
+    /// The subscriptions at subgraphs that clients may join.
+    pub(crate) subscribed: Arc<SharedSources>,
     /// Tells whether another generation has another schema.
     pub(crate) schema_digest: [u8; 32],
     /// Traces and metrics for collectors.
@@ -212,7 +213,7 @@ impl Generation {
             page_is_offered: config.homepage.enabled || config.sandbox.enabled,
             subgraphs,
             subscriptions_most: connections::subscriptions(config),
-            subscribed: SharedSources::default(),
+            subscribed: Arc::default(),
             schema_digest: Sha256::digest(&ground.sdl).into(),
             exports,
             config: Arc::clone(config),

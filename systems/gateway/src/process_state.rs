@@ -8,7 +8,8 @@ use gateway_upstream::Traffic;
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::planning::Planning;
-use crate::subscription::{Callbacks, Counts};
+use crate::subscription::callback::Callbacks;
+use crate::subscription::opened::Counts;
 
 /// The state that all workers share.
 pub(crate) struct ProcessState {

@@ -10,7 +10,9 @@ use crate::drain::Drain;
 use crate::generation::Generation;
 use crate::metrics::Shard;
 use crate::planning::Planning;
-use crate::subscription::{Callbacks, Counts, Retirement, Turns};
+use crate::subscription::callback::Callbacks;
+use crate::subscription::opened::Counts;
+use crate::subscription::turns::Turns;
 
 /// What a worker serves requests with until the next reload.
 pub(crate) struct Serving {
@@ -21,6 +23,15 @@ pub(crate) struct Serving {
     pub(crate) lasting: Lasting,
     /// Its own end, for answers that would go on for longer.
     retired: Beginning<Retirement>,
+}
+
+/// The reason why a worker serves new requests with another generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retirement {
+    /// The schema has changed.
+    Schema,
+    /// The configuration, or a file that belongs to it, was read again.
+    Config,
 }
 
 /// What a worker has across reloads.

@@ -10,17 +10,17 @@
 //! old schema would live for as long as the slowest of them; so does a stop, at its beginning.
 
 mod asked;
-mod callback;
+pub(crate) mod callback;
 mod feed;
 mod format;
-mod opened;
+pub(crate) mod opened;
 mod queue;
 mod reception;
 mod reconnects;
-mod shares;
-mod sharing;
+pub(crate) mod shares;
+pub(crate) mod sharing;
 mod socket;
-mod turns;
+pub(crate) mod turns;
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -48,13 +48,6 @@ use feed::{Answering, Feed};
 use opened::Opened;
 use reception::receive;
 use sharing::{Client, Key, Receiver};
-
-pub(crate) use callback::{Callbacks, answer as answer_callback, id_of as id_of_callback};
-pub(crate) use feed::Retirement;
-pub(crate) use opened::{Counts, Told};
-pub(crate) use shares::{Limit, SubscriptionLimits};
-pub(crate) use sharing::SharedSources;
-pub(crate) use turns::Turns;
 
 /// Where a stage writes what subgraphs get as the payload of `connection_init`.
 const CONNECTION_PARAMETERS: &str = "apollo.subscription.custom_connection_params";
@@ -193,7 +186,9 @@ async fn source(
         asked: may_be_again.then(|| Arc::clone(&asked)),
     };
     let counts = &serving.lasting.subscriptions;
-    let (receiver, begun) = sharing::join(&serving.generation, key, client, counts);
+    let sources = &serving.generation.subscribed;
+    let (receiver, begun) =
+        sharing::join(sources, config.queue_capacity.get(), key, client, counts);
     if let Some(receiving) = begun {
         // A task of its own: others may go on with it when this client leaves.
         tokio::task::spawn_local(receive(Rc::clone(serving), receiving, asked));

@@ -40,7 +40,7 @@ use crate::process_state::ProcessState;
 use crate::reply::{self, Reply};
 use crate::serving::{Lasting, Serving};
 use crate::sites::Site;
-use crate::subscription;
+use crate::subscription::callback;
 use crate::tls::Tls;
 
 /// One worker.
@@ -270,16 +270,11 @@ impl Worker {
             let serving = self.serving();
             Box::pin(invalidation::answer(&serving.generation, *parts, body)).await
         } else if let Some(below) = &site.callback
-            && let Some(id) = subscription::id_of_callback(path, below)
+            && let Some(id) = callback::id_of(path, below)
         {
             let id = id.to_owned();
             let callbacks = &self.process.callbacks;
-            Box::pin(subscription::answer_callback(
-                callbacks,
-                &id,
-                (*parts, body),
-            ))
-            .await
+            Box::pin(callback::answer(callbacks, &id, (*parts, body))).await
         } else {
             reply::empty(StatusCode::NOT_FOUND)
         }

@@ -12,8 +12,7 @@ use gateway_upstream::Traffic;
 use telemetry::metrics::{Buckets, Counts, Scrape};
 
 use crate::demand::{self, Demanded};
-
-use crate::subscription::Told;
+use crate::subscription::opened::Told;
 
 use super::{
     Answers, BUCKETS_US, Caches, CallCounts, Client, Histogram, Listed, Metrics, Planning, STAGES,

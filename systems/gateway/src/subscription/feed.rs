@@ -11,7 +11,7 @@ use crate::drain::until;
 use crate::engine::Engine;
 use crate::parts::Part;
 use crate::reply::Reply;
-use crate::serving::Serving;
+use crate::serving::{Retirement, Serving};
 use crate::subgraphs::Subgraphs;
 use bytes::Bytes;
 use futures_util::future::{Either, select};
@@ -31,15 +31,6 @@ use super::socket::EXPIRED;
 
 /// Time between two signs to a client that the subscription is there, as in the original.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-
-/// Why something else is served with now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Retirement {
-    /// The schema is another.
-    Schema,
-    /// The configuration, or what belongs to it, was read again.
-    Config,
-}
 
 /// Why a subscription ends before its last event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,8 +15,6 @@ use gateway_extensions::RequestKey;
 use gateway_federation::GraphqlError;
 use tokio::sync::{Notify, watch};
 
-use crate::generation::Generation;
-
 use super::asked::Asked;
 use super::opened::Counts;
 use super::queue::{Ending, Event, Kept, Queue};
@@ -24,11 +22,11 @@ use super::queue::{Ending, Event, Kept, Queue};
 /// Clients who are given an event before other work of the thread has its turn. It is a short matter for
 /// each: what an event is for its client is made in turns of their own, and a subgraph must not wait for
 /// it.
-pub(crate) const CLIENTS_AT_ONCE: usize = 512;
+pub(super) const CLIENTS_AT_ONCE: usize = 512;
 
 /// What makes two subscriptions the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
+pub(super) struct Key {
     /// Its index: two at one address may be spoken to in different ways.
     pub(crate) subgraph: usize,
     pub(crate) request: RequestKey,
@@ -44,7 +42,7 @@ pub(crate) struct SharedSources(Mutex<HashMap<Arc<Key>, Arc<Source>>>);
 
 /// A subscription at a subgraph.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(super) struct Source {
     clients: Mutex<Clients>,
     /// Whether it could be opened; nothing until that is known.
     opened: watch::Sender<Option<Result<(), Event>>>,
@@ -75,7 +73,7 @@ struct Member {
 
 /// A client who asks for a subscription.
 #[derive(Debug, Default)]
-pub(crate) struct Client {
+pub(super) struct Client {
     /// The address by which it counts, where it does.
     pub(crate) address: Option<IpAddr>,
     /// When its token expires.
@@ -92,17 +90,17 @@ impl Client {
 
 /// One client's end. Dropping the last one ends the subscription at the subgraph.
 #[derive(Debug)]
-pub(crate) struct Receiver {
+pub(super) struct Receiver {
     source: Arc<Source>,
     queue: Arc<Queue>,
     number: u64,
 }
 
 /// Held by who receives the events: when it is dropped, however that comes, there are no more.
-pub(crate) struct Receiving {
+pub(super) struct Receiving {
     source: Arc<Source>,
     /// Where it may be joined.
-    shared: Option<(Arc<Generation>, Arc<Key>)>,
+    shared: Option<(Arc<SharedSources>, Arc<Key>)>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -110,22 +108,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Joins a subscription that is the same, or begins one: then its events have to be received. Without a
-/// key it is for one client alone.
-pub(crate) fn join(
-    generation: &Arc<Generation>,
+/// Joins an equal subscription, or begins one. The caller has to receive the events of a subscription
+/// that begins. Without a key it is for one client alone. `capacity` is the number of events that may
+/// wait for a client.
+pub(super) fn join(
+    shared: &Arc<SharedSources>,
+    capacity: usize,
     key: Option<Key>,
     client: Client,
     counts: &Arc<Counts>,
 ) -> (Receiver, Option<Receiving>) {
-    let config = generation.config.subscriptions();
-    let capacity = config.map_or(1, |it| it.queue_capacity.get());
     let Some(key) = key else {
         let (source, receiver) = Source::begin(capacity, client, counts);
         let shared = None;
         return (receiver, Some(Receiving { source, shared }));
     };
-    let mut sources = lock(&generation.subscribed.0);
+    let mut sources = lock(&shared.0);
     let joined = match sources.get(&key) {
         Some(known) => known.join(capacity, client),
         None => Err(client),
@@ -141,7 +139,7 @@ pub(crate) fn join(
     let (source, receiver) = Source::begin(capacity, client, counts);
     let key = Arc::new(key);
     sources.insert(Arc::clone(&key), Arc::clone(&source));
-    let shared = Some((Arc::clone(generation), key));
+    let shared = Some((Arc::clone(shared), key));
     (receiver, Some(Receiving { source, shared }))
 }
 
@@ -335,8 +333,8 @@ impl Drop for Receiving {
         )));
         self.source.cut();
         self.source.counts.received();
-        if let Some((generation, key)) = &self.shared {
-            let mut sources = lock(&generation.subscribed.0);
+        if let Some((shared, key)) = &self.shared {
+            let mut sources = lock(&shared.0);
             let is_ours = sources
                 .get(key)
                 .is_some_and(|it| Arc::ptr_eq(it, &self.source));
