@@ -4,6 +4,7 @@
 //! policies are answered by scripts and coprocessors at the supergraph stage.
 
 use bytes::Bytes;
+use gateway_config::Authorization;
 use gateway_extensions::{
     AUTHENTICATION_REQUIRED, Exchange, JWT_CLAIMS, REQUIRED_POLICIES, REQUIRED_SCOPES,
 };
@@ -21,14 +22,9 @@ use crate::understood;
 /// Paths that one line of the log names at most.
 const LOGGED_MAX: usize = 20;
 
-/// Refuses a request without claims where the configuration asks for them.
-pub(crate) fn require(serving: &Serving, exchange: &Exchange) -> Result<(), Refusal> {
-    let is_required = serving
-        .generation
-        .config
-        .authorization
-        .require_authentication;
-    if !is_required || is_authenticated(exchange) {
+/// Refuses a request without claims if the configuration requires them.
+pub(crate) fn require(config: &Authorization, exchange: &Exchange) -> Result<(), Refusal> {
+    if !config.require_authentication || is_authenticated(exchange) {
         return Ok(());
     }
     let status = StatusCode::UNAUTHORIZED;
@@ -114,14 +110,13 @@ fn is_authenticated(exchange: &Exchange) -> bool {
     context.with(JWT_CLAIMS, |claims| claims.is_some_and(|it| !it.is_null()))
 }
 
-/// Writes what was left out of an operation to the log.
-pub(crate) fn log(serving: &Serving, operation: &Operation) {
+/// Logs the fields that were left out of an operation, if the configuration asks for it.
+pub(crate) fn log(config: &Authorization, operation: &Operation) {
     let Operation::Federated(operation) = operation else {
         return;
     };
     let errors = operation.unauthorized();
-    let directives = &serving.generation.config.authorization.directives;
-    if errors.is_empty() || !directives.errors.log {
+    if errors.is_empty() || !config.directives.errors.log {
         return;
     }
     let paths = errors.iter().take(LOGGED_MAX).map(|error| {

@@ -1,4 +1,4 @@
-//! What the configuration says about the connections of clients, as `chassis` and hyper want it.
+//! The settings of connections, in the types of `chassis` and hyper.
 
 use std::num::NonZeroUsize;
 
@@ -8,7 +8,6 @@ use gateway_upstream::ConnectionLimits;
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::conn::auto;
 
-use crate::serving::Serving;
 use crate::subscription::shares::{Limit, SubscriptionLimits};
 
 /// The part of the file descriptors that clients may have by default.
@@ -61,9 +60,8 @@ pub(crate) fn subscriptions(config: &Config) -> SubscriptionLimits {
     }
 }
 
-/// How long clients may let one of so many workers wait.
-pub(crate) fn timeouts(serving: &Serving, workers: usize) -> Timeouts {
-    let config = &serving.generation.config;
+/// The timeouts for the connections of one of `workers` workers.
+pub(crate) fn timeouts(config: &Config, workers: usize) -> Timeouts {
     let http = &config.server.http;
     Timeouts {
         head: http.header_read_timeout.0,

@@ -21,6 +21,7 @@ use crate::account::{Account, Recorder};
 use crate::clock;
 use crate::detached::DetachOnDrop;
 use crate::entrance::Entrance;
+use crate::generation::Generation;
 use crate::outgoing::{self, Outgoing};
 use crate::pipeline;
 use crate::reply::{self, Refusal, Reply};
@@ -73,12 +74,13 @@ pub(crate) async fn respond(
         .supergraph
         .experimental_log_on_broken_pipe;
     let mut account = Account::open(Rc::clone(&front.recorder), peer, &parts, logs_disconnect);
-    account.traced = Traced::begin(&serving, entrance, &parts, peer);
+    account.traced = Traced::begin(&serving.generation, entrance, &parts, peer);
     let trace = account.traced.as_ref().map(|it| it.active.clone());
     let told = trace.as_ref().map(|trace| trace.id());
+    let csrf = &serving.generation.config.csrf;
     let early = match entrance {
-        Entrance::Graphql => early(&serving, &parts.method, &parts.headers),
-        Entrance::Rest => rest::early(&serving, &parts.method, &parts.headers),
+        Entrance::Graphql => early(&serving.generation, &parts.method, &parts.headers),
+        Entrance::Rest => rest::early(csrf, &parts.method, &parts.headers),
     };
     let tracer = serving.generation.exports.tracer.clone();
     let mut reply = match (early, permit) {
@@ -132,8 +134,7 @@ pub(crate) async fn respond(
 }
 
 /// Answers that need neither the body nor a permit.
-fn early(serving: &Serving, method: &Method, headers: &HeaderMap) -> Option<Reply> {
-    let generation = &serving.generation;
+fn early(generation: &Generation, method: &Method, headers: &HeaderMap) -> Option<Reply> {
     if method != Method::POST && method != Method::GET {
         let mut reply = reply::error(
             StatusCode::METHOD_NOT_ALLOWED,

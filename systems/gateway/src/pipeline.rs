@@ -57,7 +57,8 @@ pub(crate) async fn serve(
         None => take_head(request),
     }));
     exchange.trace = trace;
-    progressive_override::announce(serving, &exchange);
+    let labels = serving.generation.engine.override_labels();
+    progressive_override::announce(labels, &exchange);
 
     if let Some(service) = &extensions.router {
         if let Step::Break(reply) = service.request(&exchange, request).await {
@@ -132,7 +133,8 @@ async fn stages(
     };
     summary.client = client_of(serving, exchange);
 
-    if let Err(refusal) = authorization::require(serving, exchange) {
+    if let Err(refusal) = authorization::require(&serving.generation.config.authorization, exchange)
+    {
         return *refusal;
     }
     if let Err(refusal) = supply(serving, exchange, media, &mut text) {
@@ -144,7 +146,8 @@ async fn stages(
     {
         return *reply;
     }
-    let overrides = progressive_override::draw(serving, exchange);
+    let labels = serving.generation.engine.override_labels();
+    let overrides = progressive_override::draw(labels, exchange);
     let mut reply = 'supergraph: {
         let asked = (media, &overrides, checked.as_ref());
         let mut plan = match plan(serving, exchange, asked, &text).await {
@@ -322,7 +325,7 @@ async fn plan(
     if let Some(grants) = authorization::grants(exchange, &operation) {
         let grants = Some(&grants);
         operation = self::operation(serving, on, &Asked { grants, ..asked }).await?;
-        authorization::log(serving, &operation);
+        authorization::log(&serving.generation.config.authorization, &operation);
     }
     // After planning, because only the plan tells the kind of operation.
     if operation.kind() == OperationKind::Mutation && exchange.client.method == Method::GET {

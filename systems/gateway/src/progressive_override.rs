@@ -1,14 +1,13 @@
-//! Labels of `@override`, and the context entries by which stages know and activate them.
+//! The labels of `@override`, and the context entries with which stages read and activate them.
 
 use gateway_extensions::{Exchange, LABELS_TO_OVERRIDE, UNRESOLVED_LABELS, random};
-use gateway_federation::Overrides;
+use gateway_federation::{OverrideLabels, Overrides};
 use serde_json::Value;
 
-use crate::serving::Serving;
-
-/// Tells the stages which labels only they can activate.
-pub(crate) fn announce(serving: &Serving, exchange: &Exchange) {
-    let Some(labels) = serving.generation.engine.override_labels() else {
+/// Writes the labels that only stages can activate into the context. `labels` is `None` if the
+/// supergraph has no label.
+pub(crate) fn announce(labels: Option<&OverrideLabels>, exchange: &Exchange) {
+    let Some(labels) = labels else {
         return;
     };
     if !labels.custom().is_empty() {
@@ -17,10 +16,10 @@ pub(crate) fn announce(serving: &Serving, exchange: &Exchange) {
     }
 }
 
-/// Draws the labels of a request, once: a plan that is made anew after a later stage must not move
-/// fields back. A supergraph without labels costs one comparison.
-pub(crate) fn draw(serving: &Serving, exchange: &Exchange) -> Overrides {
-    let Some(labels) = serving.generation.engine.override_labels() else {
+/// Draws the labels of a request. Call it once per request, because a second plan for a later stage
+/// must not move fields back. A supergraph without labels costs one comparison.
+pub(crate) fn draw(labels: Option<&OverrideLabels>, exchange: &Exchange) -> Overrides {
+    let Some(labels) = labels else {
         return Overrides::default();
     };
     let overrides = exchange.context.with(LABELS_TO_OVERRIDE, |asked| {

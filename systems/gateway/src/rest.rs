@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use gateway_config::Csrf;
 use gateway_extensions::Request;
 use gateway_remote::{RestAnswer, RestError, RestRequest, unwrap_response};
 use gateway_telemetry::Active;
@@ -15,13 +16,13 @@ use crate::reply::{self, JSON, Reply};
 use crate::serving::Serving;
 use crate::summary::Summary;
 
-/// The refusal of a request that a foreign page could have made a browser send. Of the methods that a
-/// browser sends without asking first, GET carries out queries alone; the configuration sees to it.
-pub(crate) fn early(serving: &Serving, method: &Method, headers: &HeaderMap) -> Option<Reply> {
+/// The refusal of a request that a foreign page could have made a browser send. A browser also sends
+/// GET without a preflight, but the configuration allows only queries with GET.
+pub(crate) fn early(csrf: &Csrf, method: &Method, headers: &HeaderMap) -> Option<Reply> {
     if method != Method::POST {
         return None;
     }
-    let message = csrf::problem(&serving.generation.config.csrf, headers)?;
+    let message = csrf::problem(csrf, headers)?;
     Some(refused(&RestError {
         status: 400,
         message,

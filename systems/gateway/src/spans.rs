@@ -8,8 +8,8 @@ use http::request::Parts;
 use http::{StatusCode, Version};
 
 use crate::entrance::Entrance;
+use crate::generation::Generation;
 use crate::reply::Reply;
-use crate::serving::Serving;
 
 /// A request's trace, and the span of its answer if it is recorded.
 pub(crate) struct Traced {
@@ -18,19 +18,19 @@ pub(crate) struct Traced {
 }
 
 impl Traced {
-    /// The trace of a request; nothing where requests are not traced.
+    /// The trace of a request. `None` if requests are not traced.
     pub(crate) fn begin(
-        serving: &Serving,
+        generation: &Generation,
         entrance: Entrance,
         parts: &Parts,
         peer: Option<std::net::IpAddr>,
     ) -> Option<Self> {
-        let tracer = serving.generation.exports.tracer.as_ref()?;
+        let tracer = generation.exports.tracer.as_ref()?;
         let (active, mut server) = tracer.begin(&parts.headers)?;
         if let Some(span) = &mut server {
-            let is_tls = serving.generation.tls.is_some();
+            let is_tls = generation.tls.is_some();
             let route = match entrance {
-                Entrance::Graphql => serving.generation.config.supergraph.path.0.0.as_str(),
+                Entrance::Graphql => generation.config.supergraph.path.0.0.as_str(),
                 Entrance::Rest => "/api/rest/*",
             };
             // A method of a client's own making is no name: `early` answers it.

@@ -119,7 +119,8 @@ impl Worker {
                 sweeper.client.sweep();
             }
         });
-        let timeouts = || connections::timeouts(&self.serving(), self.process.workers);
+        let workers = self.process.workers;
+        let timeouts = || connections::timeouts(&self.serving().generation.config, workers);
         let tracker = Tracker::new(Arc::clone(&self.process.connections), timeouts());
         tokio::task::spawn_local(tracker.clone().watch());
         while let Some(order) = orders.recv().await {
