@@ -14,7 +14,7 @@ use http::StatusCode;
 use serde_json::{Map, Value};
 
 use crate::engine::{Engine, Operation};
-use crate::pipeline;
+use crate::query_planning;
 use crate::reply::{self, Refusal};
 use crate::serving::Serving;
 use crate::understood;
@@ -54,7 +54,7 @@ pub(crate) async fn announce(serving: &Serving, exchange: &Exchange, text: &Byte
     };
     let prepared = match serving.generation.engine.find(&asked) {
         Some(outcome) => outcome,
-        None => match pipeline::make(serving, &asked).await {
+        None => match query_planning::make(serving, &asked).await {
             Ok(outcome) => outcome,
             Err(_) => return,
         },

@@ -2,13 +2,10 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::rc::Rc;
 
 use bytes::Bytes;
-use futures_util::StreamExt as _;
-use futures_util::stream;
 use gateway_config::Batching;
-use gateway_extensions::{ClientHead, Exchange};
+use gateway_extensions::ClientHead;
 use gateway_federation::GraphqlError;
 use http::header::{self, HeaderMap};
 use http::{Method, StatusCode};
@@ -16,14 +13,11 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::pipeline;
 use crate::reply::{self, JSON, Refusal, Reply};
-use crate::serving::Serving;
-use crate::summary::Summary;
 
-/// How many operations of one request are carried out at a time. The memory that the answers of
-/// subgraphs may take is bounded for each operation.
-const AT_A_TIME: usize = 8;
+/// The number of operations of one request that are executed at a time. The memory for the answers
+/// of subgraphs is bounded per operation.
+pub(crate) const AT_A_TIME: usize = 8;
 
 /// The operations of a request, when it is a list and lists are taken.
 ///
@@ -113,43 +107,17 @@ impl<'de> Visitor<'de> for Items {
     }
 }
 
-/// Carries all operations out, a few at a time, each with the context that the router's stages have
-/// left.
-pub(crate) async fn answer(
-    serving: &Rc<Serving>,
-    exchange: &Exchange,
-    (operations, summary): (Result<Vec<Bytes>, Refusal>, &mut Summary),
-) -> Reply {
-    let operations = match operations {
-        Ok(operations) => operations,
-        Err(refusal) => return *refusal,
-    };
-    let works = operations.into_iter().map(|body| async move {
-        let mut summary = Summary::default();
-        let mut exchange = exchange.for_operation();
-        let work = pipeline::answer(serving, &mut exchange, body, &mut summary);
-        (Box::pin(work).await, summary)
-    });
-    let mut answers = stream::iter(works).buffered(AT_A_TIME);
-    let limit = serving.generation.config.limits.response_max_bytes.0.0;
-    let mut list = List::new(limit);
-    while let Some((reply, of_one)) = answers.next().await {
-        summary.add(of_one);
-        list.push(reply);
-    }
-    list.reply()
-}
-
-/// The answers so far.
-struct List {
+/// The list of the answers so far.
+pub(crate) struct AnswerList {
     body: Vec<u8>,
     limit: usize,
     status: Option<StatusCode>,
     headers: HeaderMap,
 }
 
-impl List {
-    fn new(limit: usize) -> Self {
+impl AnswerList {
+    /// An empty list with at most `limit` bytes of answers.
+    pub(crate) fn new(limit: usize) -> Self {
         Self {
             body: b"[".to_vec(),
             limit,
@@ -158,7 +126,8 @@ impl List {
         }
     }
 
-    fn push(&mut self, reply: Reply) {
+    /// Adds an answer. An answer beyond the limit becomes an error.
+    pub(crate) fn push(&mut self, reply: Reply) {
         if self.body.len() > 1 {
             self.body.push(b',');
         }
@@ -190,7 +159,8 @@ impl List {
         }
     }
 
-    fn reply(mut self) -> Reply {
+    /// The reply with the list.
+    pub(crate) fn reply(mut self) -> Reply {
         self.body.push(b']');
         self.headers.insert(header::CONTENT_TYPE, JSON);
         Reply {

@@ -6,7 +6,7 @@ use gateway_telemetry::{CollectorError, Exporter};
 
 use crate::exports::Exports;
 use crate::generation::Generation;
-use crate::metrics;
+use crate::metrics::gathered;
 use crate::process_state::ProcessState;
 
 /// The threads that send.
@@ -61,7 +61,7 @@ impl Exporting {
             let (process, current) = (Arc::clone(&self.process), Arc::clone(&self.current));
             let read = move || {
                 let generation = Arc::clone(&lock(&current));
-                metrics::families(&process, &generation)
+                gathered::families(&process, &generation)
             };
             running.push(metrics.start(&self.process.exported, self.start_ns, read)?);
         }

@@ -5,10 +5,8 @@
 //! additions. `telemetry` writes what a scrape sees; labels are looked up only then, never for a
 //! request.
 
-mod gathered;
+pub(crate) mod gathered;
 mod text;
-
-pub(crate) use gathered::{families, text};
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;

@@ -1,38 +1,33 @@
-//! The stages of a GraphQL request.
+//! The stages of a GraphQL request, as one list.
 //!
-//! [`serve`] is the list of stages and holds nothing else. The services nest: an answer that one of
-//! them breaks with still passes the response stages of those around it. A service that is not
-//! configured is `None` and costs one comparison.
+//! [`serve`] has the stages of the router service. [`stages`] has the stages of the services behind it.
+//! The services nest. If a service breaks with an answer, the answer still passes the response stages
+//! of the services around it. A service that is not configured is `None` and costs one comparison.
 
 use std::pin::pin;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
 use gateway_extensions::{
-    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, JWT_CLAIMS, Request, Service,
-    Step,
+    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, Request, Service, Step,
 };
-use gateway_federation::{
-    Asked, GraphqlError, OperationKind, Overrides, Refusal, UNAUTHORIZED, Variables,
-};
-use gateway_remote::{Asking, Session, SessionError};
-use gateway_telemetry::{Active, Kind, NAME_CHARS_MAX, shortened};
+use gateway_federation::{Asked, GraphqlError, OperationKind, Overrides};
+use gateway_telemetry::{Active, NAME_CHARS_MAX, shortened};
 use graphql_http::{Media, Negotiated};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
 use crate::apq;
 use crate::authorization;
-use crate::batch;
-use crate::deferred;
-use crate::engine::{Engine, Operation, Outcome};
-use crate::planning::{Allowed, NotPlanned, Order};
+use crate::batch::{self, AnswerList};
+use crate::engine::Operation;
+use crate::execution::{Plan, execute};
 use crate::progressive_override;
-use crate::reply::{self, JSON, Refusal as Refused, Reply};
+use crate::query_planning::{self, status_of_refusal};
+use crate::reply::{self, Refusal as Refused, Reply};
 use crate::serving::Serving;
-use crate::sources::Sources;
 use crate::spans;
-use crate::subgraphs::Subgraphs;
 use crate::subscription;
 use crate::summary::{Client, Summary};
 use crate::understood::{self, Checked, decode, not_a_request};
@@ -74,10 +69,8 @@ pub(crate) async fn serve(
             let work = pin!(answer(serving, &mut exchange, body, summary));
             work.await
         }
-        Some(operations) => {
-            let operations = (operations, &mut *summary);
-            Box::pin(batch::answer(serving, &exchange, operations)).await
-        }
+        Some(Err(refusal)) => *refusal,
+        Some(Ok(operations)) => Box::pin(answer_all(serving, &exchange, operations, summary)).await,
     };
     if summary.goes_on(&reply)
         && let Some(rest) = &summary.rest
@@ -103,8 +96,32 @@ fn unreadable(headers: &HeaderMap) -> Option<Refused> {
     Some(Box::new(reply::invalid_request(status, &details)))
 }
 
+/// Answers the operations of a list, a few at a time. Each begins with the context that the router's
+/// stages have left.
+async fn answer_all(
+    serving: &Rc<Serving>,
+    exchange: &Exchange,
+    operations: Vec<Bytes>,
+    summary: &mut Summary,
+) -> Reply {
+    let works = operations.into_iter().map(|body| async move {
+        let mut summary = Summary::default();
+        let mut exchange = exchange.for_operation();
+        let work = answer(serving, &mut exchange, body, &mut summary);
+        (Box::pin(work).await, summary)
+    });
+    let mut answers = stream::iter(works).buffered(batch::AT_A_TIME);
+    let limit = serving.generation.config.limits.response_max_bytes.0.0;
+    let mut list = AnswerList::new(limit);
+    while let Some((reply, of_one)) = answers.next().await {
+        summary.add(of_one);
+        list.push(reply);
+    }
+    list.reply()
+}
+
 /// Takes one GraphQL request through the stages behind the router, in a span of its own.
-pub(crate) async fn answer(
+async fn answer(
     serving: &Rc<Serving>,
     exchange: &mut Exchange,
     body: Bytes,
@@ -133,8 +150,8 @@ async fn stages(
     };
     summary.client = client_of(serving, exchange);
 
-    if let Err(refusal) = authorization::require(&serving.generation.config.authorization, exchange)
-    {
+    let rules = &serving.generation.config.authorization;
+    if let Err(refusal) = authorization::require(rules, exchange) {
         return *refusal;
     }
     if let Err(refusal) = supply(serving, exchange, media, &mut text) {
@@ -303,9 +320,6 @@ async fn enter(
     }
 }
 
-/// An operation with its variables.
-type Plan = (Operation, Variables);
-
 /// Takes the operation of a request from the cache or prepares it, and checks its variables.
 async fn plan(
     serving: &Serving,
@@ -321,10 +335,11 @@ async fn plan(
         grants: None,
     };
     let on = (media, exchange.trace.as_ref());
-    let mut operation = operation(serving, on, &asked).await?;
+    let mut operation = query_planning::operation(serving, on, &asked).await?;
     if let Some(grants) = authorization::grants(exchange, &operation) {
         let grants = Some(&grants);
-        operation = self::operation(serving, on, &Asked { grants, ..asked }).await?;
+        let asked = Asked { grants, ..asked };
+        operation = query_planning::operation(serving, on, &asked).await?;
         authorization::log(&serving.generation.config.authorization, &operation);
     }
     // After planning, because only the plan tells the kind of operation.
@@ -377,205 +392,4 @@ async fn plan(
         exchange.query_plan = Some(operation.query_plan());
     }
     Ok((operation, variables))
-}
-
-/// The operation from the cache, or made ready.
-async fn operation(
-    serving: &Serving,
-    (media, trace): (Media, Option<&Active>),
-    asked: &Asked<'_>,
-) -> Result<Operation, Refused> {
-    let prepared = match serving.generation.engine.find(asked) {
-        Some(outcome) => outcome,
-        None => {
-            let span = trace.and_then(|it| it.start("query_planning", Kind::Internal));
-            let outcome = make(serving, asked).await;
-            if let Some(mut span) = span
-                && !matches!(outcome, Ok(Ok(_)))
-            {
-                span.fail("refused");
-            }
-            outcome?
-        }
-    };
-    prepared.map_err(|refusal| Box::new(refused(serving, media, &refusal)))
-}
-
-/// Has an operation planned, on another thread: that can take milliseconds, and the other requests
-/// of this worker would have to wait for it.
-pub(crate) async fn make(serving: &Serving, asked: &Asked<'_>) -> Result<Outcome, Refused> {
-    let generation = &serving.generation;
-    let planning = &generation.config.supergraph.query_planning;
-    let allowed = Allowed {
-        queue_size: planning.queue_size.get(),
-        timeout: planning.timeout.0,
-    };
-    let order = Order {
-        engine: generation.engine.clone(),
-        query: asked.query.to_owned(),
-        operation_name: asked.operation_name.map(str::to_owned),
-        overrides: asked.overrides.clone(),
-        grants: asked.grants.cloned(),
-    };
-    let planned = serving.lasting.planning.plan(order, allowed).await;
-    planned.map_err(|reason| {
-        Box::new(match reason {
-            NotPlanned::Overloaded => {
-                let mut reply = reply::error(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "Your request has been concurrency limited during query processing",
-                    "REQUEST_CONCURRENCY_LIMITED",
-                );
-                let seconds = HeaderValue::from_static("1");
-                reply.headers.insert(header::RETRY_AFTER, seconds);
-                reply
-            }
-            // No client reads it. The services that saw the request still see its end.
-            NotPlanned::ClientGone => reply::error(
-                StatusCode::from_u16(499).expect("a status has three digits"),
-                "the client disconnected",
-                "CLIENT_CLOSED_REQUEST",
-            ),
-            // Only this request fails.
-            NotPlanned::Failed => internal(),
-        })
-    })
-}
-
-/// The status of a request whose document or variables are wrong. A supergraph's clients that leave
-/// the media type open get 400, as from the Apollo Router.
-fn status_of_refusal(serving: &Serving, media: Media) -> StatusCode {
-    match (&serving.generation.engine, media) {
-        (Engine::Federated { .. }, Media::Json) => StatusCode::BAD_REQUEST,
-        _ => StatusCode::from_u16(media.status_of_refused_document())
-            .expect("statuses of the draft are valid"),
-    }
-}
-
-fn internal() -> Reply {
-    reply::error(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "internal server error",
-        "INTERNAL_SERVER_ERROR",
-    )
-}
-
-fn refused(serving: &Serving, media: Media, refusal: &Refusal) -> Reply {
-    if refusal.internal {
-        let status = StatusCode::INTERNAL_SERVER_ERROR;
-        return reply::errors(status, JSON, &refusal.errors);
-    }
-    let status = status_of_refusal(serving, media);
-    let is_redacted = serving
-        .generation
-        .config
-        .supergraph
-        .redact_query_validation_errors;
-    // The text is valid; the request lacks something.
-    let is_unauthorized = refusal
-        .errors
-        .iter()
-        .any(|error| error.code() == Some(UNAUTHORIZED));
-    if is_redacted && !is_unauthorized {
-        let error = GraphqlError::new("invalid query", "UNKNOWN_ERROR");
-        return reply::errors(status, reply::content_type(media), &[error]);
-    }
-    reply::errors(status, reply::content_type(media), &refusal.errors)
-}
-
-/// Carries the plan out; the stages of the subgraphs are in here.
-async fn execute(
-    serving: &Rc<Serving>,
-    exchange: &Exchange,
-    (operation, variables): Plan,
-    media: Media,
-    summary: &mut Summary,
-) -> Reply {
-    match (operation, &serving.generation.engine) {
-        (Operation::Federated(prepared), Engine::Federated { .. })
-            if summary.parts_until.is_some()
-                && prepared.kind() != OperationKind::Subscription
-                && prepared.defers(&variables)
-                && let Some(format) = deferred::format(&exchange.client.headers) =>
-        {
-            let plan = (prepared, variables);
-            Box::pin(deferred::execute(
-                serving,
-                exchange,
-                plan,
-                (media, format),
-                summary,
-            ))
-            .await
-        }
-        (Operation::Federated(prepared), Engine::Federated { .. })
-            if prepared.kind() == OperationKind::Subscription =>
-        {
-            let plan = (prepared, variables);
-            Box::pin(subscription::open(serving, exchange, plan, media, summary)).await
-        }
-        (Operation::Federated(prepared), Engine::Federated { policies, .. }) => {
-            let subgraphs = Subgraphs::new(serving, exchange);
-            let executed = prepared.execute(&variables, &subgraphs, policies).await;
-            summary.error_count = executed.error_count();
-            summary.is_cut = executed.is_cut();
-            if summary.is_cut {
-                log::warn!("a response beyond the limits; its errors name them");
-            }
-            let body = executed.into_body();
-            if let Some(demand) = &serving.generation.demand {
-                demand.answered(&prepared, &variables, (&body, &exchange.context));
-            }
-            reply::with_body(StatusCode::OK, reply::content_type(media), body)
-        }
-        (Operation::Merged(prepared), _) => {
-            let session = match session(serving, exchange) {
-                Ok(session) => session,
-                Err(error) => {
-                    summary.error_count = 1;
-                    return session_refused(&error, media);
-                }
-            };
-            let asking = Asking {
-                variables: &variables,
-                client: &exchange.client.headers,
-                session: &session,
-            };
-            let sources = Sources { serving, exchange };
-            // Boxed: it is larger than what a federated request needs, which would make room for it.
-            let executed = Box::pin(prepared.execute(asking, &sources)).await;
-            let media = reply::content_type(media);
-            let mut reply = reply::with_body(StatusCode::OK, media, executed.body);
-            for cookie in executed.cookies {
-                reply.headers.append(header::SET_COOKIE, cookie);
-            }
-            summary.error_count = usize::from(executed.has_errors);
-            summary.is_cut = executed.is_cut;
-            if summary.is_cut {
-                log::warn!("a request beyond the limits; its errors name them");
-            }
-            reply
-        }
-        (Operation::Federated(_), Engine::Merged(_)) => {
-            unreachable!("an operation comes from the engine of its own generation")
-        }
-    }
-}
-
-/// Who services and handlers are told is asking.
-fn session(serving: &Serving, exchange: &Exchange) -> Result<Session, SessionError> {
-    let rules = &serving.generation.config.session_variables;
-    let headers = &exchange.client.headers;
-    exchange
-        .context
-        .with(JWT_CLAIMS, |claims| Session::new(rules, headers, claims))
-}
-
-fn session_refused(error: &SessionError, media: Media) -> Reply {
-    let status = match error {
-        SessionError::AdminSecret => StatusCode::UNAUTHORIZED,
-        SessionError::Role | SessionError::Claim(_) => StatusCode::FORBIDDEN,
-    };
-    let error = GraphqlError::new(error.to_string(), "access-denied").with("path", "$");
-    reply::errors(status, reply::content_type(media), &[error])
 }

@@ -34,7 +34,7 @@ use crate::front::{self, Front};
 use crate::generation::Generation;
 use crate::invalidation;
 use crate::mailbox::{Accepted, Order, Place};
-use crate::metrics::{self, Shard};
+use crate::metrics::{Shard, gathered};
 use crate::outgoing::{self, Outgoing};
 use crate::process_state::ProcessState;
 use crate::reply::{self, Reply};
@@ -282,7 +282,7 @@ impl Worker {
     }
 
     fn metrics(&self, generation: &Generation) -> Reply {
-        let text = metrics::text(&self.process, generation);
+        let text = gathered::text(&self.process, generation);
         let media = http::HeaderValue::from_static(telemetry::metrics::CONTENT_TYPE);
         reply::with_body(StatusCode::OK, media, text)
     }
