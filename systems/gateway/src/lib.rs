@@ -1,9 +1,10 @@
 //! A GraphQL gateway, federated or of merged schemas, with header rules, Rhai scripts and
 //! coprocessors.
 //!
-//! Start reading at [`run`]. `startup` reads the command line and runs the process; `worker` is a
-//! thread that serves connections; `front` handles HTTP; `pipeline` is the list of stages of a
-//! GraphQL request; `generation` is everything that follows from one configuration.
+//! Start reading at [`run`]. `process::startup` reads the command line and runs the process.
+//! `process::worker` is a thread that serves connections. `http::front` handles HTTP.
+//! `graphql::pipeline` is the list of stages of a GraphQL request. `stream` makes answers in parts.
+//! `process::generation` is everything that follows from one configuration.
 //!
 //! The one idea: a request never leaves the thread that accepted its connection, and everything
 //! that can be decided when a configuration is read is decided then.
@@ -12,51 +13,9 @@
 //! (`gateway-extensions`), GraphQL over HTTP (`graphql-http`), the HTTP client (`gateway-upstream`)
 //! and the configuration's keys (`gateway-config`).
 
-mod account;
-mod admission;
-mod apq;
-mod authorization;
-mod batch;
-mod beginning;
-mod checking;
-mod clock;
-mod command_line;
-mod compression;
-mod connections;
-mod cors;
-mod csrf;
-mod deferred;
-mod demand;
-mod engine;
-mod environment;
-mod export;
-mod front;
-mod generation;
-mod health;
-mod invalidation;
-mod listen;
-mod loader;
-mod metrics;
-mod operation_list;
-mod page;
-mod parts;
-mod path;
-mod pipeline;
-mod planning;
-mod progressive_override;
-mod reload;
-mod remotes;
-mod reply;
-mod rest;
-mod serving;
-mod sources;
-mod spans;
-mod startup;
-mod subgraphs;
-mod subscription;
-mod tls;
-mod token_keys;
-mod understood;
-mod worker;
+mod graphql;
+mod http;
+mod process;
+mod stream;
 
-pub use startup::run;
+pub use process::startup::run;

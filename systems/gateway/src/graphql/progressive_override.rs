@@ -1,0 +1,35 @@
+//! The labels of `@override`, and the context entries with which stages read and activate them.
+
+use gateway_extensions::{Exchange, LABELS_TO_OVERRIDE, UNRESOLVED_LABELS, random};
+use gateway_federation::{OverrideLabels, Overrides};
+use serde_json::Value;
+
+/// Writes the labels that only stages can activate into the context. `labels` is `None` if the
+/// supergraph has no label.
+pub(crate) fn announce(labels: Option<&OverrideLabels>, exchange: &Exchange) {
+    let Some(labels) = labels else {
+        return;
+    };
+    if !labels.custom().is_empty() {
+        let labels = Value::from(labels.custom().to_vec());
+        exchange.context.insert(UNRESOLVED_LABELS, labels);
+    }
+}
+
+/// Draws the labels of a request. Call it once per request, because a second plan for a later stage
+/// must not move fields back. A supergraph without labels costs one comparison.
+pub(crate) fn draw(labels: Option<&OverrideLabels>, exchange: &Exchange) -> Overrides {
+    let Some(labels) = labels else {
+        return Overrides::default();
+    };
+    let overrides = exchange.context.with(LABELS_TO_OVERRIDE, |asked| {
+        let asked = asked.and_then(Value::as_array);
+        labels.draw(random(), |label| {
+            asked.is_some_and(|asked| asked.iter().any(|it| it == label))
+        })
+    });
+    // Later stages see what the request drew.
+    let active = Value::from(labels.active(&overrides));
+    exchange.context.insert(LABELS_TO_OVERRIDE, active);
+    overrides
+}

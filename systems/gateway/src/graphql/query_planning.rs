@@ -1,0 +1,116 @@
+//! The operation of one request, from the cache or from the planning threads, or its refusal.
+
+use gateway_federation::{Asked, GraphqlError, Refusal, UNAUTHORIZED};
+use gateway_telemetry::{Active, Kind};
+use graphql_http::Media;
+use http::StatusCode;
+use http::header::{self, HeaderValue};
+
+use crate::graphql::engine::{Engine, Operation, Outcome};
+use crate::graphql::planning::{Allowed, NotPlanned, Order};
+use crate::http::reply::{self, JSON, Refusal as Refused, Reply};
+use crate::process::serving::Serving;
+
+/// The operation from the cache, planned if it is not there.
+pub(crate) async fn operation(
+    serving: &Serving,
+    (media, trace): (Media, Option<&Active>),
+    asked: &Asked<'_>,
+) -> Result<Operation, Refused> {
+    let prepared = match serving.generation.engine.find(asked) {
+        Some(outcome) => outcome,
+        None => {
+            let span = trace.and_then(|it| it.start("query_planning", Kind::Internal));
+            let outcome = make(serving, asked).await;
+            if let Some(mut span) = span
+                && !matches!(outcome, Ok(Ok(_)))
+            {
+                span.fail("refused");
+            }
+            outcome?
+        }
+    };
+    prepared.map_err(|refusal| Box::new(refused(serving, media, &refusal)))
+}
+
+/// Plans an operation on another thread. Planning can take milliseconds, and the other requests of
+/// this worker would have to wait for it.
+pub(crate) async fn make(serving: &Serving, asked: &Asked<'_>) -> Result<Outcome, Refused> {
+    let generation = &serving.generation;
+    let planning = &generation.config.supergraph.query_planning;
+    let allowed = Allowed {
+        queue_size: planning.queue_size.get(),
+        timeout: planning.timeout.0,
+    };
+    let order = Order {
+        engine: generation.engine.clone(),
+        query: asked.query.to_owned(),
+        operation_name: asked.operation_name.map(str::to_owned),
+        overrides: asked.overrides.clone(),
+        grants: asked.grants.cloned(),
+    };
+    let planned = serving.lasting.planning.plan(order, allowed).await;
+    planned.map_err(|reason| {
+        Box::new(match reason {
+            NotPlanned::Overloaded => {
+                let mut reply = reply::error(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "Your request has been concurrency limited during query processing",
+                    "REQUEST_CONCURRENCY_LIMITED",
+                );
+                let seconds = HeaderValue::from_static("1");
+                reply.headers.insert(header::RETRY_AFTER, seconds);
+                reply
+            }
+            // No client reads it. The services that saw the request still see its end.
+            NotPlanned::ClientGone => reply::error(
+                StatusCode::from_u16(499).expect("a status has three digits"),
+                "the client disconnected",
+                "CLIENT_CLOSED_REQUEST",
+            ),
+            // Only this request fails.
+            NotPlanned::Failed => internal(),
+        })
+    })
+}
+
+/// The status of a request with a wrong document or wrong variables. If a client leaves the media
+/// type open, a supergraph answers 400, as Apollo Router does.
+pub(crate) fn status_of_refusal(serving: &Serving, media: Media) -> StatusCode {
+    match (&serving.generation.engine, media) {
+        (Engine::Federated { .. }, Media::Json) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::from_u16(media.status_of_refused_document())
+            .expect("statuses of the draft are valid"),
+    }
+}
+
+fn internal() -> Reply {
+    reply::error(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "internal server error",
+        "INTERNAL_SERVER_ERROR",
+    )
+}
+
+fn refused(serving: &Serving, media: Media, refusal: &Refusal) -> Reply {
+    if refusal.internal {
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        return reply::errors(status, JSON, &refusal.errors);
+    }
+    let status = status_of_refusal(serving, media);
+    let is_redacted = serving
+        .generation
+        .config
+        .supergraph
+        .redact_query_validation_errors;
+    // The text is valid; the request lacks something.
+    let is_unauthorized = refusal
+        .errors
+        .iter()
+        .any(|error| error.code() == Some(UNAUTHORIZED));
+    if is_redacted && !is_unauthorized {
+        let error = GraphqlError::new("invalid query", "UNKNOWN_ERROR");
+        return reply::errors(status, reply::content_type(media), &[error]);
+    }
+    reply::errors(status, reply::content_type(media), &refusal.errors)
+}

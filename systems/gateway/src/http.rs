@@ -1,0 +1,21 @@
+//! The HTTP side of a request: from its head to the bytes of its answer.
+
+pub(crate) mod account;
+pub(crate) mod admission;
+mod compression;
+pub(crate) mod connections;
+pub(crate) mod cors;
+mod csrf;
+pub(crate) mod detached;
+pub(crate) mod entrance;
+pub(crate) mod front;
+pub(crate) mod health;
+pub(crate) mod invalidation;
+pub(crate) mod outgoing;
+mod page;
+pub(crate) mod path;
+pub(crate) mod reply;
+mod rest;
+pub(crate) mod spans;
+pub(crate) mod summary;
+pub(crate) mod tls;

@@ -1,0 +1,127 @@
+//! The account of one request: its counts and its line in the log.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use gateway_telemetry::{NAME_CHARS_MAX, TEXT_CHARS_MAX, shortened};
+use http::StatusCode;
+use http::request::Parts;
+use telemetry::log::REQUEST;
+
+use crate::http::health::Health;
+use crate::http::spans::Traced;
+use crate::http::summary::Summary;
+use crate::process::clock;
+use crate::process::metrics::Shard;
+
+/// The receivers of a worker's accounts.
+pub(crate) struct Recorder {
+    /// The metrics of the worker.
+    pub(crate) shard: Arc<Shard>,
+    /// The health of the gateway.
+    pub(crate) health: Arc<Health>,
+}
+
+/// The account of one request. Written on drop, so that a request is also counted if its client
+/// disconnects.
+pub(crate) struct Account {
+    recorder: Rc<Recorder>,
+    start: Instant,
+    peer: Option<IpAddr>,
+    /// Method and path. `None` if requests are not logged.
+    head: Option<(String, String)>,
+    pub(crate) summary: Summary,
+    status: Option<StatusCode>,
+    /// True if a client that disconnects before its answer is logged.
+    logs_disconnect: bool,
+    /// The trace. `None` if requests are not traced.
+    pub(crate) traced: Option<Traced>,
+}
+
+impl Account {
+    /// Opens the account of a request that arrives now.
+    pub(crate) fn open(
+        recorder: Rc<Recorder>,
+        peer: Option<IpAddr>,
+        parts: &Parts,
+        logs_disconnect: bool,
+    ) -> Self {
+        let is_logged = tracing::enabled!(target: REQUEST, tracing::Level::INFO);
+        Self {
+            recorder,
+            start: clock::now(),
+            peer,
+            // Two copies per request, which a gateway without request log does not pay.
+            head: is_logged.then(|| {
+                let method = shortened(parts.method.as_str(), NAME_CHARS_MAX);
+                let path = shortened(parts.uri.path(), TEXT_CHARS_MAX);
+                (method.into_owned(), path.into_owned())
+            }),
+            summary: Summary::default(),
+            status: None,
+            logs_disconnect,
+            traced: None,
+        }
+    }
+
+    /// Closes the account of an answer that was handed to the connection.
+    pub(crate) fn close(mut self, status: StatusCode) {
+        self.status = Some(status);
+    }
+
+    /// Adds the errors of a further part of the answer.
+    pub(crate) fn add(&mut self, error_count: usize, is_cut: bool) {
+        self.summary.error_count += error_count;
+        self.summary.is_cut |= is_cut;
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        if let Some(traced) = &mut self.traced {
+            traced.end(self.status);
+        }
+        // 499: the client did not wait for its answer.
+        let status = self.status.map_or(499, |status| status.as_u16());
+        if self.status.is_none() && self.logs_disconnect {
+            log::warn!("a client went away before its answer");
+        }
+        let end = clock::now();
+        let took = end.duration_since(self.start);
+        let shard = &self.recorder.shard;
+        shard.answered(status, took);
+        if self.summary.error_count > 0 {
+            shard.executed_with_errors();
+        }
+        if self.summary.is_cut {
+            shard.cut();
+        }
+        // What the gateway answers when it is at a limit or out of time; `health` reports it as not
+        // ready when this lasts.
+        if matches!(status, 503 | 504) {
+            self.recorder.health.overloaded(end);
+        }
+        if let Some((method, path)) = &self.head {
+            let client = self.summary.client.as_ref();
+            tracing::info!(
+                target: REQUEST,
+                method,
+                path,
+                status,
+                // 2^64 microseconds are 584,000 years.
+                duration_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+                peer = self.peer.map(tracing::field::display),
+                operation = self.summary.operation_name.as_deref(),
+                errors = self.summary.error_count,
+                client_name = client.and_then(|it| it.name.as_deref()),
+                client_version = client.and_then(|it| it.version.as_deref()),
+                trace_id = self.traced.as_ref().map(|it| tracing::field::display(it.active.id())),
+            );
+        }
+        if let Some(client) = self.summary.client.take() {
+            shard.client(client.name, client.version);
+        }
+    }
+}

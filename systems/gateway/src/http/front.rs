@@ -1,0 +1,263 @@
+//! What happens to an HTTP request before and after GraphQL: CORS, methods, the page, CSRF,
+//! limits, the body, the time it may take, compression, and the bookkeeping.
+
+use std::net::IpAddr;
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use chassis::{Client, Work};
+use gateway_extensions::Request;
+use gateway_telemetry::Active;
+use graphql_http::Negotiated;
+use http::header::{self, HeaderMap, HeaderValue};
+use http::{Method, Response, StatusCode, request::Parts};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use tokio::sync::Semaphore;
+
+use crate::graphql::pipeline;
+use crate::http::account::{Account, Recorder};
+use crate::http::detached::DetachOnDrop;
+use crate::http::entrance::Entrance;
+use crate::http::outgoing::{self, Outgoing};
+use crate::http::reply::{self, Refusal, Reply};
+use crate::http::spans::Traced;
+use crate::http::summary::Summary;
+use crate::http::{compression, csrf, page, rest};
+use crate::process::clock;
+use crate::process::generation::Generation;
+use crate::process::serving::Serving;
+
+/// The time of a request whose limit is beyond any clock.
+const FOR_EVER: Duration = Duration::from_hours(24 * 365);
+
+/// The state of one worker that its HTTP requests share.
+pub(crate) struct Front {
+    recorder: Rc<Recorder>,
+    /// The permits for large answers that are compressed.
+    compressing: Semaphore,
+}
+
+impl Front {
+    /// The state of a worker that begins.
+    pub(crate) fn new(recorder: Recorder) -> Self {
+        Self {
+            recorder: Rc::new(recorder),
+            compressing: Semaphore::new(compression::PLACES),
+        }
+    }
+}
+
+/// Answers a request to the GraphQL endpoint or to a REST endpoint. `serving` is the view that was in
+/// use when the request arrived.
+pub(crate) async fn respond(
+    front: &Front,
+    serving: Rc<Serving>,
+    entrance: Entrance,
+    (peer, permit): (Option<IpAddr>, Option<Work>),
+    (mut parts, body): (Box<Parts>, Incoming),
+) -> Response<Outgoing> {
+    gateway_hop::end_connection_headers(&mut parts.headers);
+    let cors = &serving.generation.cors;
+    if parts.method == Method::OPTIONS {
+        // A preflight is not a GraphQL request: it is neither counted nor logged.
+        return outgoing::response(cors.preflight(&parts.headers));
+    }
+    // Both are needed after `parts` has moved into the work.
+    let origin = parts.headers.get(header::ORIGIN).cloned();
+    let accept_encoding = parts.headers.get(header::ACCEPT_ENCODING).cloned();
+    let logs_disconnect = serving
+        .generation
+        .config
+        .supergraph
+        .experimental_log_on_broken_pipe;
+    let mut account = Account::open(Rc::clone(&front.recorder), peer, &parts, logs_disconnect);
+    account.traced = Traced::begin(&serving.generation, entrance, &parts, peer);
+    let trace = account.traced.as_ref().map(|it| it.active.clone());
+    let told = trace.as_ref().map(|trace| trace.id());
+    let csrf = &serving.generation.config.csrf;
+    let early = match entrance {
+        Entrance::Graphql => early(&serving.generation, &parts.method, &parts.headers),
+        Entrance::Rest => rest::early(csrf, &parts.method, &parts.headers),
+    };
+    let tracer = serving.generation.exports.tracer.clone();
+    let mut reply = match (early, permit) {
+        (Some(reply), _) => reply,
+        (None, None) => reply::connection_is_busy(),
+        // Boxed, because work whose client went away has to move to a task of its own.
+        (None, Some(permit)) => {
+            let is_cancelled = serving.generation.config.supergraph.early_cancel;
+            let serving = Rc::clone(&serving);
+            // The place first: what is made before it is made on the stack and moved, some eight
+            // kilobytes, of which a request uses a tenth.
+            let place = Box::new_uninit();
+            let work = Box::write(place, async move {
+                // Where it is: what is awaited as it comes is moved before, five kilobytes.
+                let limited = pin!(within_time(serving, entrance, (parts, trace), (body, peer)));
+                let (reply, mut summary) = limited.await;
+                // Until the end of the work, also when the client has left.
+                match &mut summary.rest {
+                    Some(rest) => rest.hold_work(permit),
+                    None => drop(permit),
+                }
+                (reply, summary)
+            });
+            let work = Box::into_pin(work);
+            let (reply, summary) = DetachOnDrop::new(work, is_cancelled).await;
+            account.summary = summary;
+            reply
+        }
+    };
+    // In this order: a stage may have set any header, so the gateway's own come after it, and
+    // compression comes last, when the body is final.
+    reply::strip_connection_headers(&mut reply.headers);
+    cors.mark(origin.as_ref(), &mut reply.headers);
+    if let (Some(tracer), Some(id)) = (tracer.as_ref(), told)
+        && let Some((name, value)) = tracer.told(id)
+    {
+        reply.headers.insert(name, value);
+    }
+    if let Some(rest) = account.summary.rest.take() {
+        // Parts are not compressed: a coding would hold them back, or gain little.
+        let first = std::mem::take(&mut reply.body);
+        let status = reply.status;
+        let body = Outgoing::parts(first, *rest, account, status);
+        return outgoing::response(reply).map(|_| body);
+    }
+    let give_way = async || tokio::task::yield_now().await;
+    let places = &front.compressing;
+    compression::compress(accept_encoding.as_ref(), &mut reply, places, give_way).await;
+    account.close(reply.status);
+    outgoing::response(reply)
+}
+
+/// Answers that need neither the body nor a permit.
+fn early(generation: &Generation, method: &Method, headers: &HeaderMap) -> Option<Reply> {
+    if method != Method::POST && method != Method::GET {
+        let mut reply = reply::error(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "GraphQL only supports GET and POST requests.",
+            "METHOD_NOT_ALLOWED",
+        );
+        let allow = HeaderValue::from_static("GET, POST, OPTIONS");
+        reply.headers.insert(header::ALLOW, allow);
+        return Some(reply);
+    }
+    if method == Method::GET && generation.page_is_offered {
+        let accept = headers.get_all(header::ACCEPT).iter();
+        let negotiated = graphql_http::negotiate(accept.map(HeaderValue::as_bytes), true);
+        if negotiated == Some(Negotiated::Page) {
+            return Some(page::page());
+        }
+    }
+    csrf::refusal(&generation.config.csrf, headers)
+}
+
+/// The whole work for a request, within the time that a request may take.
+async fn within_time(
+    serving: Rc<Serving>,
+    entrance: Entrance,
+    (parts, trace): (Box<Parts>, Option<Active>),
+    (body, peer): (Incoming, Option<IpAddr>),
+) -> (Reply, Summary) {
+    let limit = serving.generation.config.traffic_shaping.router.timeout.0;
+    let now = clock::now();
+    // A limit beyond what the clock can say is none.
+    let deadline = now.checked_add(limit).unwrap_or(now + FOR_EVER);
+    let mut summary = Summary {
+        parts_until: (entrance == Entrance::Graphql).then_some(deadline),
+        address: peer.and_then(|peer| Client::at(peer).counted_address()),
+        ..Summary::default()
+    };
+    // The summary lives outside the limited work: a request that times out is logged with what was
+    // known of it. The limit covers the body too, so a slow sender cannot stay.
+    let worked = {
+        // Where it is: what is given to the limit itself moves there, some seven kilobytes.
+        let work = pin!(work(&serving, entrance, (parts, trace, body), &mut summary));
+        tokio::time::timeout_at(deadline.into(), work).await
+    };
+    let reply = match worked {
+        Ok(reply) => reply,
+        Err(_) => {
+            // A stage may have held the first part back.
+            summary.rest = None;
+            reply::timed_out()
+        }
+    };
+    (reply, summary)
+}
+
+async fn work(
+    serving: &Rc<Serving>,
+    entrance: Entrance,
+    (parts, trace, body): (Box<Parts>, Option<Active>, Incoming),
+    summary: &mut Summary,
+) -> Reply {
+    log::debug!("a request begins");
+    let admission = &serving.generation.admission;
+    if let Err(refusal) = admission.look(clock::now) {
+        return *refusal;
+    }
+    let limit = serving.generation.config.limits.http_max_request_bytes;
+    let body = match read_body(&parts.headers, body, limit).await {
+        Ok(body) => body,
+        Err(refusal) => return *refusal,
+    };
+    // Held to the end of the work, also when the client has left.
+    let permit = match admission.enter(clock::now) {
+        Ok(permit) => permit,
+        Err(refusal) => return *refusal,
+    };
+    let parts = *parts;
+    let mut request = Request {
+        method: parts.method,
+        uri: parts.uri,
+        headers: parts.headers,
+        body,
+    };
+    let reply = match entrance {
+        Entrance::Graphql => pipeline::serve(serving, (&mut request, trace), summary).await,
+        // Boxed, so that requests to the other endpoint have no room for it.
+        Entrance::Rest => Box::pin(rest::serve(serving, (&mut request, trace), summary)).await,
+    };
+    if let Some(rest) = &mut summary.rest {
+        rest.hold_permit(permit);
+    }
+    reply
+}
+
+async fn read_body(headers: &HeaderMap, body: Incoming, limit: usize) -> Result<Bytes, Refusal> {
+    // Refuses a body that is announced as too long before any of it is read. `Limited` below counts
+    // the bodies that announce no length.
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > limit) {
+        return Err(Box::new(too_large()));
+    }
+    match Limited::new(body, limit).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Box::new(too_large())),
+        Err(_) => Err(Box::new(reply::invalid_request(
+            StatusCode::BAD_REQUEST,
+            "the body ended early or is malformed",
+        ))),
+    }
+}
+
+fn too_large() -> Reply {
+    let status = StatusCode::PAYLOAD_TOO_LARGE;
+    let error = gateway_federation::GraphqlError::new(
+        "Request body payload too large",
+        "INVALID_GRAPHQL_REQUEST",
+    )
+    .with("details", "Request body payload too large");
+    let mut reply = reply::errors(status, reply::JSON, &[error]);
+    // The rest of the body is not read, so the connection cannot carry another request.
+    reply
+        .headers
+        .insert(header::CONNECTION, HeaderValue::from_static("close"));
+    reply
+}

@@ -1,0 +1,16 @@
+//! The page that a browser gets at the GraphQL endpoint: GraphiQL.
+
+use http::StatusCode;
+use http::header::{self, HeaderValue};
+
+use crate::http::reply::{self, Reply};
+
+/// The page.
+pub(crate) fn page() -> Reply {
+    let html = HeaderValue::from_static(graphiql::CONTENT_TYPE);
+    let mut reply = reply::with_body(StatusCode::OK, html, graphiql::PAGE.as_bytes());
+    // The same address answers GraphQL for another `accept`, which a cache has to know.
+    let vary = HeaderValue::from_static("accept, origin");
+    reply.headers.insert(header::VARY, vary);
+    reply
+}

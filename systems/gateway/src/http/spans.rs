@@ -1,0 +1,144 @@
+//! What the spans of a request say: its answer, its operations, and their planning.
+
+use gateway_extensions::Exchange;
+use gateway_federation::OperationKind;
+use gateway_telemetry::{Active, Kind, OpenSpan, kept};
+use http::header::{HOST, USER_AGENT};
+use http::request::Parts;
+use http::{StatusCode, Version};
+
+use crate::http::entrance::Entrance;
+use crate::http::reply::Reply;
+use crate::process::generation::Generation;
+
+/// A request's trace, and the span of its answer if it is recorded.
+pub(crate) struct Traced {
+    pub(crate) active: Active,
+    server: Option<Box<OpenSpan>>,
+}
+
+impl Traced {
+    /// The trace of a request. `None` if requests are not traced.
+    pub(crate) fn begin(
+        generation: &Generation,
+        entrance: Entrance,
+        parts: &Parts,
+        peer: Option<std::net::IpAddr>,
+    ) -> Option<Self> {
+        let tracer = generation.exports.tracer.as_ref()?;
+        let (active, mut server) = tracer.begin(&parts.headers)?;
+        if let Some(span) = &mut server {
+            let is_tls = generation.tls.is_some();
+            let route = match entrance {
+                Entrance::Graphql => generation.config.supergraph.path.0.0.as_str(),
+                Entrance::Rest => "/api/rest/*",
+            };
+            // A method of a client's own making is no name: `early` answers it.
+            let method = match parts.method.as_str() {
+                method @ ("GET" | "POST" | "PUT" | "DELETE" | "PATCH" | "HEAD") => method,
+                _ => "_OTHER",
+            };
+            let shown = if method == "_OTHER" { "HTTP" } else { method };
+            span.name(format!("{shown} {route}"));
+            span.set("http.request.method", method.to_owned());
+            span.set("http.route", route.to_owned());
+            span.set("url.path", kept(parts.uri.path()).to_owned());
+            span.set("url.scheme", if is_tls { "https" } else { "http" });
+            span.set("network.protocol.version", version(parts.version));
+            if let Some(peer) = peer {
+                span.set("client.address", peer.to_string());
+            }
+            describe_host(span, parts);
+            if let Some(agent) = parts.headers.get(USER_AGENT)
+                && let Ok(agent) = agent.to_str()
+            {
+                span.set("user_agent.original", kept(agent).to_owned());
+            }
+        }
+        Some(Self { active, server })
+    }
+
+    /// The request is over. Without a status its client has left.
+    pub(crate) fn end(&mut self, status: Option<StatusCode>) {
+        let Some(span) = &mut self.server else {
+            return;
+        };
+        match status {
+            Some(status) => {
+                span.set("http.response.status_code", status.as_u16());
+                if status.is_server_error() {
+                    span.set("error.type", status.as_u16().to_string());
+                    span.fail(status.canonical_reason().unwrap_or("unknown status"));
+                }
+            }
+            None => span.set("error.type", "client_disconnected"),
+        }
+    }
+}
+
+fn version(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_2 => "2",
+        Version::HTTP_10 => "1.0",
+        _ => "1.1",
+    }
+}
+
+/// Whom the client asked.
+fn describe_host(span: &mut OpenSpan, parts: &Parts) {
+    let named = parts.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let authority = named
+        .and_then(|host| host.parse::<http::uri::Authority>().ok())
+        .or_else(|| parts.uri.authority().cloned());
+    if let Some(authority) = authority {
+        span.set("server.address", kept(authority.host()).to_owned());
+        if let Some(port) = authority.port_u16() {
+            span.set("server.port", port);
+        }
+    }
+}
+
+/// Begins the span of one operation of a request, to which the work on it belongs from here.
+pub(crate) fn operation(exchange: &mut Exchange) -> Option<Box<OpenSpan>> {
+    let span = exchange
+        .trace
+        .as_ref()?
+        .start("GraphQL Operation", Kind::Internal)?;
+    exchange.trace = Some(span.active());
+    Some(span)
+}
+
+/// Says what the operation is, once that is known.
+pub(crate) fn planned(exchange: &Exchange, kind: OperationKind) {
+    // Twice where a stage has changed the operation: what is said first stays with the answer.
+    if let Some(trace) = exchange.trace.as_ref().filter(|trace| trace.is_recorded()) {
+        trace.describe("graphql.operation.type", kind.as_str());
+        if let Some(name) = &exchange.operation_name {
+            trace.describe("graphql.operation.name", kept(name).to_owned());
+        }
+    }
+}
+
+/// Ends the span of an operation with what came of it.
+pub(crate) fn answered(
+    span: Option<Box<OpenSpan>>,
+    exchange: &Exchange,
+    (reply, errors): (&Reply, usize),
+) {
+    let Some(mut span) = span else {
+        return;
+    };
+    if let Some(kind) = exchange.operation_kind {
+        // The name of the operation is the client's choice, so it is no part of the span's.
+        span.name(kind);
+        span.set("graphql.operation.type", kind);
+    }
+    if let Some(name) = &exchange.operation_name {
+        span.set("graphql.operation.name", kept(name).to_owned());
+    }
+    if errors > 0 {
+        span.fail(format!("{errors} errors in the response"));
+    } else if !reply.status.is_success() {
+        span.fail("refused");
+    }
+}

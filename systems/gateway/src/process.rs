@@ -1,0 +1,22 @@
+//! The process: its configuration, threads, sockets and metrics.
+
+pub(crate) mod beginning;
+mod checking;
+pub(crate) mod clock;
+mod command_line;
+mod environment;
+mod exporting;
+mod exports;
+pub(crate) mod generation;
+mod listen;
+mod loader;
+mod mailbox;
+pub(crate) mod metrics;
+mod process_state;
+mod reload;
+mod remotes;
+pub(crate) mod serving;
+mod sites;
+pub(crate) mod startup;
+pub(crate) mod token_keys;
+mod worker;

@@ -1,0 +1,71 @@
+//! `gateway check`: what becomes of each key of a configuration, and its mistakes.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use gateway_config::{Survey, Told};
+
+use crate::process::environment::Environment;
+use crate::process::generation::{self, GenerationError};
+
+/// Prints the lists of keys, whatever else is wrong with the file, and then checks all of it.
+pub(crate) fn check(path: &Path, is_development: bool) -> Result<(), GenerationError> {
+    let environment = Environment::of_process();
+    let text = generation::config_text(path)?;
+    let survey =
+        gateway_config::survey(path, &text, &environment).map_err(GenerationError::Config)?;
+    telemetry::announce(lists(&survey).trim_end());
+    let reading = generation::read_config(Some(path), &environment, is_development)?;
+    let keys = survey.without_effect.len();
+    for warning in reading.warnings.iter().skip(keys) {
+        telemetry::announce(&format!("warning: {warning}"));
+    }
+    telemetry::announce(&format!("{}: nothing wrong found", path.display()));
+    Ok(())
+}
+
+/// The three lists, those to act on last, where they are seen.
+fn lists(survey: &Survey) -> String {
+    let mut text = String::new();
+    add(&mut text, "works", &survey.works);
+    add(&mut text, "accepted without effect", &survey.without_effect);
+    add(&mut text, "refused", &survey.refused);
+    text
+}
+
+fn add(text: &mut String, title: &str, keys: &[Told]) {
+    if keys.is_empty() {
+        return;
+    }
+    // Writing into a string cannot fail.
+    let _ = writeln!(text, "{title}:");
+    for Told { line, key, note } in keys {
+        let _ = match note.as_str() {
+            "" => writeln!(text, "  line {line}: {key}"),
+            note => writeln!(text, "  line {line}: {key}: {note}"),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_list_has_a_title_and_an_empty_one_has_none() {
+        let told = |line, key: &str, note: &str| Told {
+            line,
+            key: key.to_owned(),
+            note: note.to_owned(),
+        };
+        let survey = Survey {
+            works: vec![told(1, "supergraph.listen", "")],
+            without_effect: vec![told(3, "fleet_detector", "nothing is sent")],
+            refused: Vec::new(),
+        };
+        assert_eq!(
+            lists(&survey),
+            "works:\n  line 1: supergraph.listen\naccepted without effect:\n  line 3: fleet_detector: nothing is sent\n"
+        );
+    }
+}

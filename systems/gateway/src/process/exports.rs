@@ -1,0 +1,55 @@
+//! The exports of a configuration to OpenTelemetry collectors.
+//!
+//! If the settings of exports stay equal, a reload keeps the tracer and its threads. So it loses no
+//! span.
+
+use std::sync::Arc;
+
+use gateway_config::{Config, MetricsCommon, Otlp, TracingExporters};
+use gateway_telemetry::{CollectorError, Counts, Export, Metrics, Tracer, Traces};
+
+use crate::process::environment::Environment;
+
+/// The traces and metrics that a configuration exports to collectors.
+pub(crate) struct Exports {
+    /// The settings as written in the configuration.
+    written: (TracingExporters, MetricsCommon, Otlp),
+    pub(crate) tracer: Option<Arc<Tracer>>,
+    pub(crate) traces: Option<Export<Traces>>,
+    pub(crate) metrics: Option<Export<Metrics>>,
+}
+
+impl Exports {
+    /// The exports of a configuration. Returns `former` if its settings are equal.
+    pub(crate) fn of(
+        config: &Config,
+        former: Option<&Arc<Self>>,
+        (counts, environment): (&Arc<Counts>, &Environment),
+    ) -> Result<Arc<Self>, CollectorError> {
+        let exporters = &config.telemetry.exporters;
+        let (tracing, metrics) = (&exporters.tracing, &exporters.metrics);
+        let written = (
+            tracing.clone(),
+            metrics.common.clone(),
+            metrics.otlp.clone(),
+        );
+        if let Some(former) = former.filter(|former| former.written == written) {
+            return Ok(Arc::clone(former));
+        }
+        let variables = |name: &str| environment.open_telemetry(name);
+        let traces = tracing.otlp.enabled.then(|| {
+            let (common, otlp) = (&tracing.common, &tracing.otlp);
+            Export::traces(common, otlp, &variables)
+        });
+        let pushed = metrics.otlp.enabled.then(|| {
+            let (common, otlp) = (&metrics.common, &metrics.otlp);
+            Export::metrics(common, otlp, &variables)
+        });
+        Ok(Arc::new(Self {
+            traces: traces.transpose()?,
+            metrics: pushed.transpose()?,
+            tracer: Tracer::new(tracing, counts).map(Arc::new),
+            written,
+        }))
+    }
+}

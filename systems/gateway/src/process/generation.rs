@@ -1,0 +1,438 @@
+//! Everything that follows from one configuration and one supergraph, and never changes.
+//!
+//! A reload builds a new generation completely before any worker sees it. Requests finish on the
+//! one they started with.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use gateway_config::{
+    AuthorizationResponse, Config, ErrorPolicy, ExtensionKeys, Mistakes, Reading, Surroundings,
+};
+use gateway_extensions::{BuildError, Extensions, KeyStore};
+use gateway_federation::{
+    AuthorizationOptions, Bounds, ErrorPolicies, ExtensionFilter, Limits, OperationOptions,
+    Operations, Supergraph, SupergraphError, ToldIn,
+};
+use gateway_remote::{Merged, RestEndpoints};
+use gateway_telemetry::CollectorError;
+use sha2::{Digest as _, Sha256};
+
+use crate::graphql::apq;
+use crate::graphql::demand::Demand;
+use crate::graphql::engine::Engine;
+use crate::graphql::operation_list::{self, ManifestError, OperationList};
+use crate::http::admission::{Admission, Rate};
+use crate::http::connections;
+use crate::http::cors;
+use crate::http::path::PathRule;
+use crate::http::tls::{Tls, TlsError};
+use crate::process::environment::{self, Environment};
+use crate::process::exports::Exports;
+use crate::process::remotes::Remotes;
+use crate::stream::subscription::shares::SubscriptionLimits;
+use crate::stream::subscription::sharing::SharedSources;
+
+/// Where a generation is read from.
+#[derive(Clone, Debug)]
+pub(crate) struct Sources {
+    /// The configuration. Without one, all keys have their defaults.
+    pub(crate) config: Option<PathBuf>,
+    /// The supergraph. Absent when schemas are merged.
+    pub(crate) supergraph: Option<PathBuf>,
+    /// Whether `--dev` is on.
+    pub(crate) is_development: bool,
+}
+
+/// Why there is no generation.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GenerationError {
+    #[error("cannot read the configuration `{path}`: {source}")]
+    ConfigFile {
+        path: String,
+        source: std::io::Error,
+    },
+    #[error("{0}")]
+    Config(Mistakes),
+    #[error("cannot read the supergraph `{path}`: {source}")]
+    SupergraphFile {
+        path: String,
+        source: std::io::Error,
+    },
+    #[error("the supergraph `{path}` cannot be used: {source}")]
+    Supergraph {
+        path: String,
+        source: SupergraphError,
+    },
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Extensions(Vec<BuildError>),
+    #[error(
+        "no supergraph: give its file with --supergraph or APOLLO_ROUTER_SUPERGRAPH_PATH, or write `remote_schemas` or `actions` into the configuration"
+    )]
+    Nothing,
+    #[error(
+        "a supergraph and `remote_schemas` or `actions` cannot be served together: leave --supergraph away, or these keys"
+    )]
+    Both,
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(
+        "no connection to the Redis of `response_cache`, which is `required_to_start`: start it, or set `required_to_start: false` to serve without what is kept"
+    )]
+    NoRedis,
+    #[error(transparent)]
+    Export(#[from] CollectorError),
+    #[error("`{key}` names the subgraph `{name}`, which the supergraph does not have")]
+    UnknownSubgraph { key: &'static str, name: String },
+}
+
+/// Everything that follows from one configuration and one supergraph.
+pub(crate) struct Generation {
+    pub(crate) config: Arc<Config>,
+    pub(crate) engine: Engine,
+    /// Texts that clients have sent with their hashes. Absent when `apq` is off.
+    pub(crate) persisted: Option<apq::Queries>,
+    /// Operations that are known before they are asked for. Absent when there is no list.
+    pub(crate) list: Option<OperationList>,
+    /// What operations may cost. Absent where that is not estimated.
+    pub(crate) demand: Option<Demand>,
+    /// What clients are shown. Absent when they are served in the clear.
+    pub(crate) tls: Option<Tls>,
+    /// Files that the configuration takes values from.
+    files: Vec<PathBuf>,
+    /// Stored operations. Absent when no endpoint is configured.
+    pub(crate) rest: Option<RestEndpoints>,
+    /// How long a source of merged schemas may take, by its position.
+    pub(crate) timeouts: Vec<Duration>,
+    pub(crate) extensions: Extensions,
+    pub(crate) cors: cors::Rules,
+    pub(crate) admission: Admission,
+    pub(crate) path: PathRule,
+    /// Whether browsers get a page.
+    pub(crate) page_is_offered: bool,
+    pub(crate) subgraphs: Vec<SubgraphShaping>,
+    /// The limits of the subscriptions of clients.
+    pub(crate) subscriptions_most: SubscriptionLimits,
+    /// The subscriptions at subgraphs that clients may join.
+    pub(crate) subscribed: Arc<SharedSources>,
+    /// Tells whether another generation has another schema.
+    pub(crate) schema_digest: [u8; 32],
+    /// Traces and metrics for collectors.
+    pub(crate) exports: Arc<Exports>,
+}
+
+/// What is decided about requests to one subgraph before its extensions see them.
+#[derive(Debug)]
+pub(crate) struct SubgraphShaping {
+    pub(crate) name: String,
+    pub(crate) rate: Option<Rate>,
+}
+
+/// The text of a configuration file.
+pub(crate) fn config_text(path: &Path) -> Result<String, GenerationError> {
+    std::fs::read_to_string(path).map_err(|source| GenerationError::ConfigFile {
+        path: path.display().to_string(),
+        source,
+    })
+}
+
+/// Reads a configuration file, or takes the defaults.
+pub(crate) fn read_config(
+    path: Option<&Path>,
+    surroundings: &dyn Surroundings,
+    is_development: bool,
+) -> Result<Reading, GenerationError> {
+    let (path, text) = match path {
+        None => (Path::new("(no configuration)"), String::new()),
+        Some(path) => (path, config_text(path)?),
+    };
+    gateway_config::read(path, &text, surroundings, is_development).map_err(GenerationError::Config)
+}
+
+/// What operations are carried out on.
+struct Ground {
+    engine: Engine,
+    sdl: String,
+    /// Names and URLs.
+    subgraphs: Vec<(String, String)>,
+    timeouts: Vec<Duration>,
+}
+
+impl Generation {
+    /// Builds everything that follows from a configuration. `remotes` holds the schemas that
+    /// services have answered with, `keys` the keys of tokens that are known, `exports` what it says
+    /// of collectors.
+    pub(crate) fn build(
+        config: &Arc<Config>,
+        sources: &Sources,
+        environment: &Environment,
+        remotes: &Remotes,
+        (keys, exports): (&Arc<KeyStore>, Arc<Exports>),
+    ) -> Result<Self, GenerationError> {
+        let is_merged = !config.remote_schemas.is_empty() || !config.actions.is_empty();
+        let ground = match (&sources.supergraph, is_merged) {
+            (None, true) => merged(config, sources, remotes),
+            (Some(path), false) => federated(config, path)?,
+            (Some(_), true) => return Err(GenerationError::Both),
+            (None, false) => return Err(GenerationError::Nothing),
+        };
+        let names = || ground.subgraphs.iter().map(|(name, _)| name.as_str());
+        check_names(config, &names().collect::<Vec<_>>());
+        let subgraphs: Vec<(&str, &str)> = ground
+            .subgraphs
+            .iter()
+            .map(|(name, url)| (name.as_str(), url.as_str()))
+            .collect();
+        // With the schema and the final URLs, because scripts may read both when they are loaded.
+        let extensions = Extensions::build(
+            Arc::clone(config),
+            &ground.sdl,
+            &subgraphs,
+            environment::lookup(environment),
+            keys,
+        )
+        .map_err(GenerationError::Extensions)?;
+        let shaping = names().map(|name| SubgraphShaping::new(config, name));
+        let subgraphs = shaping.collect();
+        Ok(Self {
+            persisted: apq::Queries::new(&config.apq),
+            list: OperationList::read(config)?,
+            demand: Demand::new(&config.demand_control),
+            tls: tls(config)?,
+            files: environment.files(),
+            engine: ground.engine,
+            rest: Some(RestEndpoints::new(config)).filter(|it| !it.is_empty()),
+            timeouts: ground.timeouts,
+            extensions,
+            cors: cors::Rules::new(&config.cors),
+            admission: Admission::new(&config.traffic_shaping.router),
+            path: PathRule::new(&config.supergraph.path.0.0),
+            page_is_offered: config.homepage.enabled || config.sandbox.enabled,
+            subgraphs,
+            subscriptions_most: connections::subscriptions(config),
+            subscribed: Arc::default(),
+            schema_digest: Sha256::digest(&ground.sdl).into(),
+            exports,
+            config: Arc::clone(config),
+        })
+    }
+
+    /// The manifests of the list of operations.
+    pub(crate) fn manifests(&self) -> Vec<PathBuf> {
+        operation_list::files(&self.config.persisted_queries)
+            .cloned()
+            .collect()
+    }
+
+    /// Files and folders whose change asks for a new generation.
+    pub(crate) fn watched(&self, sources: &Sources) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = sources.config.iter().cloned().collect();
+        files.extend(sources.supergraph.clone());
+        files.extend(self.extensions.watched().iter().cloned());
+        files.extend(self.manifests());
+        files.extend(self.files.iter().cloned());
+        files
+    }
+}
+
+fn tls(config: &Config) -> Result<Option<Tls>, TlsError> {
+    let limit = config.server.http.tls_handshake_timeout.0;
+    let server = config.tls.supergraph.as_ref();
+    server.map(|server| Tls::new(server, limit)).transpose()
+}
+
+fn federated(config: &Config, path: &Path) -> Result<Ground, GenerationError> {
+    let shown = || path.display().to_string();
+    let sdl = std::fs::read_to_string(path).map_err(|source| GenerationError::SupergraphFile {
+        path: shown(),
+        source,
+    })?;
+    let supergraph = Supergraph::parse(&sdl).map_err(|source| GenerationError::Supergraph {
+        path: shown(),
+        source,
+    })?;
+    let directives = &config.authorization.directives;
+    if supergraph.has_rules() && (!directives.enabled || directives.dry_run) {
+        log::warn!(
+            "the supergraph protects fields, and `authorization.directives` lets everybody see them"
+        );
+    }
+    let policies = ErrorPolicies::new(&supergraph, |name| {
+        policy(config.include_subgraph_errors.of_subgraph(name))
+    });
+    let subgraphs = supergraph.subgraphs().iter();
+    let subgraphs = subgraphs.map(|it| (it.name.clone(), it.url.clone()));
+    Ok(Ground {
+        subgraphs: subgraphs.collect(),
+        // Only sources of merged schemas have timeouts of their own; `traffic_shaping` limits
+        // subgraphs.
+        timeouts: Vec::new(),
+        engine: Engine::Federated {
+            operations: Arc::new(Operations::new(Arc::new(supergraph), options(config))),
+            policies: Arc::new(policies),
+        },
+        sdl,
+    })
+}
+
+fn merged(config: &Config, sources: &Sources, remotes: &Remotes) -> Ground {
+    let schemas = remotes.schemas(config);
+    let merged = Merged::new(config, &schemas, options(config), sources.is_development);
+    // Not an error of the build: one service that is down or inconsistent must not take the others
+    // out of the schema.
+    for (name, reason) in merged.inconsistencies() {
+        log::error!("`{name}` is not part of the schema: {reason}");
+    }
+    let services = config
+        .remote_schemas
+        .iter()
+        .map(|it| (it.name.clone(), &it.url.0, it.timeout.0));
+    let handlers = config
+        .actions
+        .iter()
+        .map(|it| (it.name.0.0.clone(), &it.handler.0, it.timeout.0));
+    // Services before handlers: the merged plan numbers its sources in this order.
+    let all: Vec<_> = services.chain(handlers).collect();
+    Ground {
+        timeouts: all.iter().map(|(.., timeout)| *timeout).collect(),
+        subgraphs: all
+            .into_iter()
+            .map(|(name, url, _)| (name, url.to_string()))
+            .collect(),
+        sdl: merged.schema().document().to_string(),
+        engine: Engine::Merged(Arc::new(merged)),
+    }
+}
+
+/// Warns about keys that name a subgraph the supergraph does not have: they have no effect. Not an
+/// error, because one configuration may serve several supergraphs.
+fn check_names(config: &Config, known: &[&str]) {
+    let named = [
+        (
+            "override_subgraph_url",
+            config.override_subgraph_url.keys().collect::<Vec<_>>(),
+        ),
+        (
+            "headers.subgraphs",
+            config.headers.subgraphs.keys().collect(),
+        ),
+        (
+            "traffic_shaping.subgraphs",
+            config.traffic_shaping.subgraphs.keys().collect(),
+        ),
+        (
+            "tls.subgraph.subgraphs",
+            config.tls.subgraph.subgraphs.keys().collect(),
+        ),
+        (
+            "limits.subgraph.subgraphs",
+            config.limits.subgraph.subgraphs.keys().collect(),
+        ),
+        (
+            "subscription.deduplication",
+            config
+                .subscriptions()
+                .map_or_else(Vec::new, |it| it.deduplication.subgraphs.keys().collect()),
+        ),
+        (
+            "subscription.mode",
+            config
+                .subscriptions()
+                .map_or_else(Vec::new, |it| it.named()),
+        ),
+    ];
+    for (key, names) in named {
+        for name in names
+            .into_iter()
+            .filter(|name| !known.contains(&name.as_str()))
+        {
+            let name = name.clone();
+            log::warn!("{}", GenerationError::UnknownSubgraph { key, name });
+        }
+    }
+}
+
+fn options(config: &Config) -> OperationOptions {
+    let limits = &config.limits;
+    // A document never reaches 2^32 of anything, so a larger limit means the same.
+    let most = |limit: Option<usize>| limit.map(|it| u32::try_from(it).unwrap_or(u32::MAX));
+    OperationOptions {
+        introspection: config.supergraph.introspection,
+        introspection_max_depth: limits.introspection_max_depth,
+        subscriptions: config.subscriptions().is_some(),
+        limits: Limits {
+            max_selections: limits.max_selections,
+            max_depth: most(limits.max_depth),
+            max_height: most(limits.max_height),
+            max_root_fields: most(limits.max_root_fields),
+            max_aliases: most(limits.max_aliases),
+            parser_max_tokens: limits.parser_max_tokens,
+            parser_max_recursion: limits.parser_max_recursion,
+            warn_only: limits.warn_only,
+        },
+        authorization: authorization(config),
+        bounds: Bounds {
+            response_bytes: limits.response_max_bytes.0.0,
+            answers_bytes: limits.subgraph_answers_max_bytes.0.0,
+            fetch_entities: limits.entities_max_per_request.get(),
+        },
+        cached_plans: config.supergraph.plans().get(),
+        cached_bytes: config.supergraph.plan_cache_bytes.0.0,
+        planning_time: config.supergraph.query_planning.timeout.0,
+        defer: config.supergraph.defer_support,
+        demand_list_size: config
+            .demand_control
+            .strategy
+            .filter(|_| config.demand_control.enabled)
+            .map(|strategy| strategy.static_estimated.list_size),
+    }
+}
+
+fn authorization(config: &Config) -> AuthorizationOptions {
+    let directives = &config.authorization.directives;
+    AuthorizationOptions {
+        enabled: directives.enabled,
+        reject: directives.reject_unauthorized,
+        dry_run: directives.dry_run,
+        told: match directives.errors.response {
+            AuthorizationResponse::Errors => ToldIn::Errors,
+            AuthorizationResponse::Extensions => ToldIn::Extensions,
+            AuthorizationResponse::Disabled => ToldIn::Nothing,
+        },
+    }
+}
+
+fn policy(policy: ErrorPolicy) -> gateway_federation::ErrorPolicy {
+    match policy {
+        ErrorPolicy::Redact => gateway_federation::ErrorPolicy::Redact,
+        ErrorPolicy::Include {
+            redact_message: false,
+            extensions: ExtensionKeys::All,
+        } => gateway_federation::ErrorPolicy::Include,
+        ErrorPolicy::Include {
+            redact_message,
+            extensions,
+        } => gateway_federation::ErrorPolicy::Filter {
+            extensions: match extensions {
+                ExtensionKeys::Only(keys) => ExtensionFilter::Allow(keys),
+                ExtensionKeys::Except(keys) => ExtensionFilter::Deny(keys),
+                // Reached only with a redacted message: the arm above takes the other case.
+                ExtensionKeys::All => ExtensionFilter::Deny(Vec::new()),
+            },
+            redact_message,
+        },
+    }
+}
+
+impl SubgraphShaping {
+    fn new(config: &Config, name: &str) -> Self {
+        let shaping = config.traffic_shaping.of_subgraph(name);
+        Self {
+            name: name.to_owned(),
+            rate: shaping.global_rate_limit.map(Rate::new),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Makes a generation from files and from the schemas of services.
+
+use std::sync::Arc;
+
+use gateway_config::{Config, Reading, RemoteSchema};
+use gateway_extensions::KeyStore;
+use gateway_remote::SourceSchema;
+use gateway_telemetry::Counts;
+use gateway_upstream::{Client, ClientSettings};
+
+use crate::graphql::engine::Engine;
+use crate::process::environment::Environment;
+use crate::process::exports::Exports;
+use crate::process::generation::{self, Generation, GenerationError, Sources};
+use crate::process::remotes::{Remotes, WAIT_MAX};
+use crate::process::token_keys;
+
+/// Loads generations, and keeps the schemas of services between them.
+pub(crate) struct Loader {
+    pub(crate) sources: Sources,
+    environment: Environment,
+    /// For asking services; workers have clients of their own.
+    pub(crate) client: Client,
+    remotes: Remotes,
+    /// The keys of tokens, for this generation and the next.
+    keys: Arc<KeyStore>,
+    /// What the configuration in use says of collectors.
+    exports: Option<Arc<Exports>>,
+    /// What became of what was exported.
+    pub(crate) exported: Arc<Counts>,
+}
+
+impl Loader {
+    pub(crate) fn new(sources: Sources, environment: Environment) -> Self {
+        Self {
+            sources,
+            environment,
+            client: Client::new(ClientSettings::default()),
+            remotes: Remotes::default(),
+            keys: Arc::default(),
+            exports: None,
+            exported: Arc::default(),
+        }
+    }
+
+    /// Reads and checks everything, and asks the services. Keys without effect become lines of
+    /// the log.
+    pub(crate) async fn load(&mut self) -> Result<Arc<Generation>, GenerationError> {
+        self.environment.begin();
+        let Reading { config, warnings } = generation::read_config(
+            self.sources.config.as_deref(),
+            &self.environment,
+            self.sources.is_development,
+        )?;
+        for warning in warnings {
+            log::warn!("{warning}");
+        }
+        let config = Arc::new(config);
+        self.remotes.ask_all(&self.client, &config).await;
+        let generation = self.build(&config)?;
+        let keys = generation.extensions.token_keys();
+        token_keys::prefetch(&self.client, &keys, WAIT_MAX).await;
+        if let Some(answers) = generation.extensions.answers()
+            && !answers.required(WAIT_MAX).await
+        {
+            return Err(GenerationError::NoRedis);
+        }
+        Ok(generation)
+    }
+
+    /// Builds a generation of a configuration and what is known of its services.
+    pub(crate) fn build(
+        &mut self,
+        config: &Arc<Config>,
+    ) -> Result<Arc<Generation>, GenerationError> {
+        let around = (&self.exported, &self.environment);
+        let exports = Exports::of(config, self.exports.as_ref(), around)?;
+        let generation = Generation::build(
+            config,
+            &self.sources,
+            &self.environment,
+            &self.remotes,
+            (&self.keys, Arc::clone(&exports)),
+        )?;
+        self.exports = Some(exports);
+        if let Some(answers) = generation.extensions.answers() {
+            answers.connect();
+        }
+        Ok(Arc::new(generation))
+    }
+
+    /// Whether a service was asked and did not answer.
+    pub(crate) fn is_missing(&self, name: &str) -> bool {
+        self.remotes.missing.iter().any(|(it, _)| it == name)
+    }
+
+    /// Notes the schema of a service that was missing.
+    pub(crate) fn schema_loaded(&mut self, remote: &RemoteSchema, schema: SourceSchema) {
+        self.remotes.schema_loaded(remote, schema);
+    }
+
+    /// What is not part of the schema, and why.
+    pub(crate) fn missing(&self, generation: &Generation) -> Vec<(String, String)> {
+        let mut missing = self.remotes.missing.clone();
+        if let Engine::Merged(merged) = &generation.engine {
+            let left_out = merged.inconsistencies().iter();
+            missing.extend(left_out.map(|(name, reason)| (name.clone(), reason.to_string())));
+        }
+        missing
+    }
+}

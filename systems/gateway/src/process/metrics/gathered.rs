@@ -1,0 +1,62 @@
+//! What is counted elsewhere than in the shards: caches, connections, exports.
+
+use std::sync::Arc;
+
+use telemetry::metrics;
+
+use super::text::Elsewhere;
+use super::{Answers, Caches, PlanCache};
+use crate::process::generation::Generation;
+use crate::process::process_state::ProcessState;
+
+/// Everything counted so far, as text.
+pub(crate) fn text(process: &ProcessState, generation: &Generation) -> String {
+    metrics::text(Arc::new(counts(process, generation)))
+}
+
+/// Everything counted so far, as values.
+pub(crate) fn families(process: &ProcessState, generation: &Generation) -> Vec<metrics::Family> {
+    metrics::families(&counts(process, generation))
+}
+
+fn counts(process: &ProcessState, generation: &Generation) -> impl metrics::Counts + use<> {
+    let stats = generation.engine.cache_stats();
+    let plans = PlanCache {
+        hits: stats.hits,
+        misses: stats.misses,
+        entries: stats.entries as u64,
+        bytes: stats.bytes as u64,
+        queued: process.planning.queued() as u64,
+    };
+    let caches = Caches {
+        plans,
+        persisted: generation.persisted.as_ref().map(|it| it.stats()),
+        listed: generation.list.as_ref().map(|it| it.counts()),
+        answers: answers(generation),
+        demanded: generation.demand.as_ref().map(|it| it.counts()),
+    };
+    let elsewhere = Elsewhere {
+        connections: Arc::clone(&process.connections),
+        traffic: Arc::clone(&process.traffic),
+        exported: Arc::clone(&process.exported),
+        // Not told of where none can be.
+        subscriptions: generation
+            .config
+            .subscriptions()
+            .map(|_| process.subscriptions.told()),
+    };
+    process.metrics.counts(caches, elsewhere)
+}
+
+/// What is counted of answers that are kept; nothing where none are.
+fn answers(generation: &Generation) -> Option<Answers> {
+    let answers = generation.extensions.answers()?;
+    let counts = answers.counts();
+    Some(Answers {
+        stats: answers.stats(),
+        subgraphs: counts
+            .map(|(name, hits, misses)| (name.to_owned(), hits, misses))
+            .collect(),
+        failures: answers.failures(),
+    })
+}

@@ -1,0 +1,481 @@
+//! From the command line to serving, and from a signal to a stopped gateway.
+//!
+//! The main thread accepts connections, looks for changed files and waits for signals, so that
+//! workers do nothing but serve.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use chassis::{ConnectionTable, Most};
+use clap::Parser as _;
+use gateway_config::{Config, Listen, RemoteSchema};
+use gateway_remote::SourceSchema;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tokio::runtime::{LocalOptions, LocalRuntime};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+
+use crate::graphql::planning::Planning;
+use crate::http::connections;
+use crate::http::health::Health;
+use crate::process::checking;
+use crate::process::command_line::{Arguments, Command};
+use crate::process::environment::Environment;
+use crate::process::exporting::Exporting;
+use crate::process::generation::{Generation, GenerationError, Sources};
+use crate::process::listen::{self, Listener};
+use crate::process::loader::Loader;
+use crate::process::mailbox::{Mailbox, Order};
+use crate::process::metrics::Metrics;
+use crate::process::process_state::ProcessState;
+use crate::process::reload::{self, FileStates};
+use crate::process::remotes;
+use crate::process::sites::{self, Site};
+use crate::process::token_keys::{self, Polled};
+use crate::process::worker;
+
+/// Connections to the addresses of health and metrics, in total and from one address.
+const OPERATORS: Most = Most {
+    total: 128,
+    per_address: 128,
+};
+
+/// Connections to the address where subgraphs send events.
+const SUBGRAPHS: Most = Most {
+    total: 1024,
+    per_address: 1024,
+};
+
+/// The whole program: reads the command line, listens, serves until stopped.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(words) {
+        Ok(arguments) => arguments,
+        Err(answer) => {
+            // If the stream is closed, there is nowhere left to report it.
+            let _ = answer.print();
+            // clap knows two codes, 0 and 2; both fit.
+            return ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2));
+        }
+    };
+    telemetry::log::open(arguments.log);
+    let result = match &arguments.command {
+        Some(Command::Check { config }) => {
+            checking::check(config, arguments.dev).map_err(StartError::from)
+        }
+        Some(Command::Import { folder }) => import(folder),
+        None => serve(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "{}", shown(&error));
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// The text of an error. Mistakes of a file start with `error:` already.
+fn shown(error: &StartError) -> String {
+    match error {
+        StartError::Generation(GenerationError::Config(mistakes)) => {
+            use std::io::IsTerminal as _;
+            mistakes.render(io::stderr().is_terminal())
+        }
+        other => format!("error: {other}"),
+    }
+}
+
+/// Why the gateway does not serve, or stopped serving.
+#[derive(Debug, thiserror::Error)]
+enum StartError {
+    #[error(transparent)]
+    Generation(#[from] GenerationError),
+    #[error("`{0}` is not a metadata folder of Hasura 2: expected a `version.yaml` in it")]
+    NoMetadata(String),
+    #[error("cannot listen on `{address}`: {source}; choose another address")]
+    Listen { address: Listen, source: io::Error },
+    #[error("cannot serve: {0}")]
+    Serve(#[from] io::Error),
+}
+
+impl StartError {
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::Generation(_) | Self::NoMetadata(_) => 2,
+            Self::Listen { .. } | Self::Serve(_) => 1,
+        }
+    }
+}
+
+/// Results go to standard output, diagnostics to standard error.
+fn import(folder: &Path) -> Result<(), StartError> {
+    let inner = folder.join("metadata");
+    let folder = if inner.is_dir() { &inner } else { folder };
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+    if read("version.yaml").is_none() {
+        return Err(StartError::NoMetadata(folder.display().to_string()));
+    }
+    let import = gateway_config::import(&read).map_err(GenerationError::Config)?;
+    // If a stream is closed, there is nowhere left to report it.
+    let _ = write!(io::stdout(), "{}", import.yaml);
+    for note in import.notes {
+        let _ = writeln!(io::stderr(), "not carried over: {note}");
+    }
+    Ok(())
+}
+
+fn serve(arguments: &Arguments) -> Result<(), StartError> {
+    let sources = Sources {
+        config: arguments.config.clone(),
+        supergraph: arguments.supergraph.clone(),
+        is_development: arguments.dev,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        // Nothing blocks here after start-up; tokio wants at least one.
+        .max_blocking_threads(1)
+        .build_local(LocalOptions::default())?;
+    let mut loader = Loader::new(sources, Environment::of_process());
+    let generation = runtime.block_on(loader.load())?;
+    let config = Arc::clone(&generation.config);
+    let sites = sites::sites(
+        &config,
+        arguments.listen.as_ref(),
+        arguments.health_listen.as_ref(),
+    );
+    // After the configuration is known to be good and before any worker runs: an address in use
+    // ends the start at once.
+    let listeners = open(&sites)?;
+    // Before the addresses are printed, so that a process that waits for them can stop the gateway.
+    let (sender, events) = mpsc::unbounded_channel();
+    signals(sender.clone())?;
+    let count = arguments.workers.unwrap_or_else(processors);
+    let metrics = Metrics::default();
+    let process = Arc::new(ProcessState {
+        planning: Arc::new(Planning::start(count, metrics.planning())?),
+        metrics,
+        health: Arc::new(Health::new(&config.health_check.readiness)),
+        connections: ConnectionTable::new(connections::most(&config)),
+        traffic: Arc::default(),
+        subscriptions: Arc::default(),
+        callbacks: Arc::default(),
+        workers: count,
+        exported: Arc::clone(&loader.exported),
+    });
+    process.health.missing(loader.missing(&generation));
+    let keys = generation.extensions.token_keys();
+    process.health.keys(keys.clone());
+    let (mailboxes, threads) = start_workers(count, &generation, &process)?;
+    let exporting = Exporting::start(&generation, &process).map_err(GenerationError::Export)?;
+    for (listener, site) in &listeners {
+        let mut said = greeting(listener, site, &config.supergraph.path.0.0);
+        if generation.tls.is_some() && site.graphql {
+            said = said.replacen("http://", "https://", 1);
+        }
+        telemetry::announce(&said);
+    }
+    log::info!("serving with {count} workers");
+    let paths = watched(&generation, &loader.sources, arguments.hot_reload);
+    let supervisor = Supervisor {
+        is_watching: arguments.hot_reload,
+        look: FileStates::at(&paths),
+        paths,
+        loader,
+        config: Arc::clone(&config),
+        keys,
+        mailboxes,
+        process,
+        sender,
+        round: Arc::default(),
+        exporting,
+    };
+    // The workers hold it. Without this, a generation that a reload replaced would live as long as
+    // the process.
+    drop(generation);
+    let limit = config.supergraph.connection_shutdown_timeout.0;
+    let exporting = supervisor.supervise(runtime, (listeners, events), limit);
+    for thread in threads {
+        // A worker that panicked has printed its panic already.
+        let _ = thread.join();
+    }
+    // Last, so that the spans of all requests are among what is sent.
+    exporting.finish();
+    log::info!("stopped");
+    Ok(())
+}
+
+/// CPUs that this process may use, by affinity and by quota.
+fn processors() -> usize {
+    thread::available_parallelism()
+        .map_or(1, usize::from)
+        // The same limit as of `--workers`. A machine that does not tell its CPUs gets one worker.
+        .min(512)
+}
+
+fn open(sites: &[(Listen, Site)]) -> Result<Vec<(Listener, Site)>, StartError> {
+    let listeners = sites.iter().map(|(address, site)| {
+        let listener = Listener::open(address).map_err(|source| StartError::Listen {
+            address: address.clone(),
+            source,
+        })?;
+        Ok((listener, site.clone()))
+    });
+    listeners.collect()
+}
+
+/// The files whose change asks for a new generation: all with `--hot-reload`, and the list of
+/// operations where it says so by itself.
+fn watched(generation: &Generation, sources: &Sources, is_everything: bool) -> Vec<PathBuf> {
+    if is_everything {
+        return generation.watched(sources);
+    }
+    if generation.config.persisted_queries.hot_reload {
+        return generation.manifests();
+    }
+    Vec::new()
+}
+
+fn greeting(listener: &Listener, site: &Site, path: &str) -> String {
+    let url = listener.url();
+    if site.graphql {
+        return format!("listening on {url}{path}");
+    }
+    let paths = [
+        site.health.as_deref(),
+        site.metrics.as_deref(),
+        site.invalidation.as_deref(),
+        site.callback.as_deref(),
+    ];
+    let paths: Vec<String> = paths
+        .into_iter()
+        .flatten()
+        .map(|path| format!("{url}{path}"))
+        .collect();
+    format!("also {}", paths.join(" and "))
+}
+
+type Workers = (Vec<Mailbox>, Vec<JoinHandle<()>>);
+
+fn start_workers(
+    count: usize,
+    generation: &Arc<Generation>,
+    process: &Arc<ProcessState>,
+) -> io::Result<Workers> {
+    let (mut mailboxes, mut threads) = (Vec::new(), Vec::new());
+    for number in 0..count {
+        let (orders, inbox) = mpsc::unbounded_channel();
+        let open = Arc::default();
+        mailboxes.push(Mailbox {
+            orders,
+            open: Arc::clone(&open),
+        });
+        let (generation, process) = (Arc::clone(generation), Arc::clone(process));
+        let work = move || {
+            if let Err(error) = worker::run(generation, process, inbox, open) {
+                log::error!("a worker cannot run: {error}");
+            }
+        };
+        let name = format!("worker-{number}");
+        threads.push(thread::Builder::new().name(name).spawn(work)?);
+    }
+    Ok((mailboxes, threads))
+}
+
+/// What the main thread learns while the workers serve.
+enum Event {
+    /// A signal arrived.
+    Signal(i32),
+    /// A service that was missing answered with its schema.
+    SchemaLoaded(Box<(RemoteSchema, SourceSchema)>),
+}
+
+/// What the main thread does while the workers serve.
+struct Supervisor {
+    loader: Loader,
+    config: Arc<Config>,
+    keys: Vec<Polled>,
+    is_watching: bool,
+    paths: Vec<PathBuf>,
+    look: FileStates,
+    mailboxes: Vec<Mailbox>,
+    process: Arc<ProcessState>,
+    sender: UnboundedSender<Event>,
+    /// Replaced when another configuration is used. The tasks that still ask on behalf of the old
+    /// one see that theirs is gone, and stop.
+    round: Arc<()>,
+    exporting: Exporting,
+}
+
+impl Supervisor {
+    /// Accepts connections and reloads until a signal asks to stop; then stops the workers. What
+    /// exports goes on.
+    fn supervise(
+        mut self,
+        runtime: LocalRuntime,
+        (listeners, events): (Vec<(Listener, Site)>, UnboundedReceiver<Event>),
+        limit: Duration,
+    ) -> Exporting {
+        for (listener, site) in listeners {
+            // Health and metrics answer also when clients have taken all other places.
+            let table = if site.graphql {
+                Arc::clone(&self.process.connections)
+            } else if site.callback.is_some() {
+                ConnectionTable::new(SUBGRAPHS)
+            } else {
+                ConnectionTable::new(OPERATORS)
+            };
+            let to = (self.mailboxes.clone(), table);
+            runtime.spawn_local(listen::accept(listener, site, to));
+        }
+        runtime.block_on(self.watch(events));
+        // First, so that a load balancer sees the gateway as not ready while it finishes.
+        self.process.health.stopping();
+        let delay = self.config.supergraph.drain_delay.0;
+        if !delay.is_zero() {
+            log::info!("draining for {delay:?}: not ready, and still serving");
+            // The acceptors run on meanwhile.
+            runtime.block_on(async { tokio::time::sleep(delay).await });
+        }
+        // Ends the acceptors: from here on new connections are refused.
+        drop(runtime);
+        for mailbox in &self.mailboxes {
+            // Fails only when the worker has ended already.
+            let _ = mailbox.orders.send(Order::Stop(limit));
+        }
+        self.exporting
+    }
+
+    async fn watch(&mut self, mut events: UnboundedReceiver<Event>) {
+        self.ask_in_background();
+        loop {
+            match tokio::time::timeout(reload::INTERVAL, events.recv()).await {
+                Ok(Some(Event::Signal(SIGHUP))) => self.reload("SIGHUP").await,
+                Ok(Some(Event::SchemaLoaded(loaded))) => self.schema_loaded(*loaded),
+                // SIGTERM or SIGINT. `None` cannot come: this object holds a sender.
+                Ok(_) => return,
+                Err(_) if !self.paths.is_empty() => {
+                    let look = FileStates::at(&self.paths);
+                    if look != self.look {
+                        // Before the reload: files that cannot be used must not be read again every
+                        // half second until they are mended.
+                        self.look = look;
+                        self.reload("files changed").await;
+                    }
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Builds a new generation and hands it to the workers. If it is wrong, the former stays and
+    /// the reason is logged.
+    async fn reload(&mut self, reason: &str) {
+        match self.loader.load().await {
+            Ok(generation) => {
+                self.paths = watched(&generation, &self.loader.sources, self.is_watching);
+                // Again, because another configuration may name other files.
+                self.look = FileStates::at(&self.paths);
+                self.config = Arc::clone(&generation.config);
+                self.keys = generation.extensions.token_keys();
+                self.hand_out(&generation);
+                self.ask_in_background();
+                log::info!("reloaded: {reason}");
+            }
+            Err(error) => {
+                log::error!("not reloaded, the former configuration stays in use: {error}")
+            }
+        }
+    }
+
+    fn hand_out(&mut self, generation: &Arc<Generation>) {
+        self.exporting.use_generation(generation);
+        let most = connections::most(&generation.config);
+        self.process.connections.set(most);
+        for mailbox in &self.mailboxes {
+            let order = Order::Generation(Arc::clone(generation));
+            // Fails only when the worker has ended already.
+            let _ = mailbox.orders.send(order);
+        }
+        let missing = self.loader.missing(generation);
+        self.process.health.missing(missing);
+        self.process.health.keys(self.keys.clone());
+    }
+
+    /// Asks the services that are missing until they answer, and for the keys of tokens, in the
+    /// background.
+    fn ask_in_background(&mut self) {
+        self.round = Arc::default();
+        for set in &self.keys {
+            let (client, round) = (self.loader.client.clone(), Arc::downgrade(&self.round));
+            tokio::task::spawn_local(token_keys::poll(client, set.clone(), round));
+        }
+        for remote in &self.config.remote_schemas {
+            if !self.loader.is_missing(&remote.name) {
+                continue;
+            }
+            let (remote, config) = (remote.clone(), Arc::clone(&self.config));
+            let (client, sender) = (self.loader.client.clone(), self.sender.clone());
+            let round = Arc::downgrade(&self.round);
+            tokio::task::spawn_local(async move {
+                let schema = remotes::ask_until_loaded(&client, &config, &remote, &round).await;
+                if let Some(schema) = schema {
+                    // Fails only when the gateway stops.
+                    let _ = sender.send(Event::SchemaLoaded(Box::new((remote, schema))));
+                }
+            });
+        }
+    }
+
+    /// Adds the schema of a service that was missing.
+    fn schema_loaded(&mut self, (remote, schema): (RemoteSchema, SourceSchema)) {
+        // A reload may have removed the service, or heard from it, while this answer was on its
+        // way.
+        let is_wanted = self
+            .config
+            .remote_schemas
+            .iter()
+            .any(|it| it.name == remote.name);
+        if !is_wanted || !self.loader.is_missing(&remote.name) {
+            return;
+        }
+        self.loader.schema_loaded(&remote, schema);
+        match self.loader.build(&self.config) {
+            Ok(generation) => {
+                self.hand_out(&generation);
+                log::info!("the remote schema `{}` is available now", remote.name);
+            }
+            Err(error) => log::error!("not added, the former schema stays in use: {error}"),
+        }
+    }
+}
+
+/// Signals as messages. A second SIGTERM or SIGINT ends the process at once.
+fn signals(sender: UnboundedSender<Event>) -> io::Result<()> {
+    let mut arriving = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    // A thread of its own, so that a second signal ends the process even when the main thread is
+    // stuck.
+    let wait = move || {
+        let mut is_stopping = false;
+        for signal in arriving.forever() {
+            if signal != SIGHUP && std::mem::replace(&mut is_stopping, true) {
+                log::error!("aborted by a second signal");
+                std::process::exit(1);
+            }
+            if signal != SIGHUP {
+                log::info!("stopping; a second signal aborts");
+            }
+            // Fails only when the main thread has stopped listening, which is what was asked for.
+            let _ = sender.send(Event::Signal(signal));
+        }
+    };
+    thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(wait)?;
+    Ok(())
+}

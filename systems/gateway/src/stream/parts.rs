@@ -1,0 +1,122 @@
+//! The parts of an answer whose body continues after its first part.
+//!
+//! A stream makes the parts. It owns everything that it needs (`Rc`s of the generation and of the
+//! exchange), so a reload does not affect it. Only the body drives the stream. It makes nothing while
+//! the connection takes no bytes. If the client leaves, the body is dropped with all work under way.
+//! A stream waits for something before each part. When its [`Term`](crate::stream::drain::Term) is over, it
+//! writes a last part that gives the reason, because the connection would be cut a moment later.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use chassis::Work;
+use futures_util::Stream;
+
+use crate::http::admission::Permit;
+
+/// The further parts of an answer.
+#[must_use]
+pub(crate) struct Rest {
+    parts: Pin<Box<dyn Stream<Item = Part>>>,
+    /// Writes the first part, which is the reply that passes the stages.
+    opener: fn(&[u8]) -> Bytes,
+    /// True if the answer continues until the client leaves. Such an answer counts as a request until
+    /// it begins.
+    is_endless: bool,
+    /// Held so that limits count the request to its end.
+    held: (Option<Permit>, Option<Work>),
+}
+
+/// One part as it is sent.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    /// The bytes, with the framing of the format.
+    pub(crate) body: Bytes,
+    /// Errors of the execution in it.
+    pub(crate) error_count: usize,
+    /// True if data is missing because of `limits`.
+    pub(crate) is_cut: bool,
+}
+
+impl Rest {
+    /// The parts of a stream. The body ends with the stream.
+    pub(crate) fn new(parts: impl Stream<Item = Part> + 'static) -> Self {
+        Self {
+            parts: Box::pin(parts),
+            opener: Multipart::first,
+            is_endless: false,
+            held: (None, None),
+        }
+    }
+
+    /// The parts of an answer that continues until the client leaves.
+    pub(crate) fn endless(
+        parts: impl Stream<Item = Part> + 'static,
+        opener: fn(&[u8]) -> Bytes,
+    ) -> Self {
+        Self {
+            opener,
+            is_endless: true,
+            ..Self::new(parts)
+        }
+    }
+
+    /// The first part as it is sent.
+    pub(crate) fn first(&self, body: &[u8]) -> Bytes {
+        (self.opener)(body)
+    }
+
+    /// True if the answer continues until the client leaves.
+    pub(crate) fn is_endless(&self) -> bool {
+        self.is_endless
+    }
+
+    /// Keeps the permit of the admission limits, unless the answer continues until the client leaves.
+    pub(crate) fn hold_permit(&mut self, permit: Permit) {
+        self.held.0 = Some(permit).filter(|_| !self.is_endless);
+    }
+
+    /// Keeps the permit of the connection.
+    pub(crate) fn hold_work(&mut self, work: Work) {
+        self.held.1 = Some(work);
+    }
+
+    /// The next part, or `None` at the end of the body.
+    pub(crate) fn poll_part(&mut self, task: &mut Context<'_>) -> Poll<Option<Part>> {
+        self.parts.as_mut().poll_next(task)
+    }
+}
+
+impl std::fmt::Debug for Rest {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Rest")
+    }
+}
+
+/// The format of a `multipart/mixed` body.
+///
+/// The boundary behind a part is sent with the part. So a client does not wait for more bytes before
+/// it reads the part.
+pub(crate) struct Multipart;
+
+impl Multipart {
+    /// The bytes before the first part.
+    const START: &'static [u8] = b"\r\n--graphql";
+    const HEAD: &'static [u8] = b"\r\ncontent-type: application/json\r\n\r\n";
+    const BOUNDARY: &'static [u8] = b"\r\n--graphql";
+    /// The bytes behind the boundary of the last part.
+    pub(crate) const END: &'static [u8] = b"--\r\n";
+
+    /// The first part of several.
+    pub(crate) fn first(json: &[u8]) -> Bytes {
+        let text = [Self::START, Self::HEAD, json, Self::BOUNDARY];
+        text.concat().into()
+    }
+
+    /// A further part.
+    pub(crate) fn next(json: &[u8], is_last: bool) -> Bytes {
+        let end = if is_last { Self::END } else { b"" };
+        [Self::HEAD, json, Self::BOUNDARY, end].concat().into()
+    }
+}

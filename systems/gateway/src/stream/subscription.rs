@@ -1,0 +1,263 @@
+//! Operations whose answers go on: a response to each event of a subgraph.
+//!
+//! Opening one is part of the request, with all its stages and limits. What receives of the subgraph
+//! (`reception`) is a task of its own, for all clients who ask it for the same (`sharing`); it puts events
+//! into a queue for each of them. The body of the answer takes them out, carries the rest of the plan out
+//! for each, and writes a part (see `parts`). When the client leaves, the body is dropped, with it the
+//! end of the queue, and when the last one leaves, the task says goodbye to the subgraph.
+//!
+//! A subscription ends with what it was opened on: a reload ends it, as clients subscribe again and the
+//! old schema would live for as long as the slowest of them; so does a stop, at its beginning.
+
+mod asked;
+pub(crate) mod callback;
+mod feed;
+mod format;
+pub(crate) mod opened;
+mod queue;
+mod reception;
+mod reconnects;
+pub(crate) mod shares;
+pub(crate) mod sharing;
+mod socket;
+pub(crate) mod turns;
+
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use futures_util::stream;
+use gateway_config::{EventSource, Subscription};
+use gateway_extensions::{Exchange, JWT_CLAIMS, PartOf};
+use gateway_federation::{
+    GraphqlError, Prepared, SUBSCRIPTION_DISABLED, SubgraphAnswer, SubgraphRequest, Variables,
+};
+use graphql_http::{EventFormat, Media, event_format};
+use http::StatusCode;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+
+use crate::graphql::subgraphs;
+use crate::http::reply::{self, Reply};
+use crate::http::summary::Summary;
+use crate::process::clock;
+use crate::process::serving::Serving;
+use crate::stream::parts::Rest;
+use asked::{Asked, headers_weight};
+use feed::{Answering, Feed};
+use opened::Opened;
+use reception::receive;
+use sharing::{Client, Key, Receiver};
+
+/// Where a stage writes what subgraphs get as the payload of `connection_init`.
+const CONNECTION_PARAMETERS: &str = "apollo.subscription.custom_connection_params";
+
+/// The format of events that a client accepts, if any.
+pub(crate) fn format(headers: &HeaderMap) -> Option<EventFormat> {
+    let accept = headers.get_all(header::ACCEPT).iter();
+    event_format(accept.map(HeaderValue::as_bytes))
+}
+
+/// Opens a subscription: the reply is the beginning of its answer, the rest is left in the summary.
+pub(crate) async fn open(
+    serving: &Rc<Serving>,
+    exchange: &Exchange,
+    plan: (Arc<Prepared>, Variables),
+    media: Media,
+    summary: &mut Summary,
+) -> Reply {
+    let Some(config) = serving.generation.config.subscriptions() else {
+        let error = GraphqlError::new("subscriptions are not enabled", SUBSCRIPTION_DISABLED);
+        return refused(StatusCode::BAD_REQUEST, media, error);
+    };
+    let Some(format) = format(&exchange.client.headers).filter(|_| summary.parts_until.is_some())
+    else {
+        let error = GraphqlError::new(
+            "the answer to a subscription goes on: send it alone, and with the header 'accept: multipart/mixed;subscriptionSpec=1.0' or 'accept: text/event-stream'",
+            "SUBSCRIPTION_BAD_HEADER",
+        );
+        return refused(StatusCode::NOT_ACCEPTABLE, media, error);
+    };
+    let limit = serving.generation.subscriptions_most.places;
+    let opened = serving.lasting.subscriptions.open(summary.address, limit);
+    let Some(mut opened) = opened else {
+        return too_many(media);
+    };
+    let answering = Answering::new(serving, exchange, plan);
+    let source = {
+        let (prepared, variables) = answering.plan();
+        let client = (summary.address, &mut opened);
+        match prepared.subscription(variables) {
+            Some(request) => source((serving, config), exchange, &request, client).await,
+            // All that it selects is what the client may not see.
+            None => Err(NoSource::Answer(SubgraphAnswer::default())),
+        }
+    };
+    match source {
+        Ok(receiver) => {
+            let feed = Feed::new(answering, (receiver, opened), format);
+            begin(
+                format,
+                summary,
+                Rest::endless(feed.parts(), format::opener(format)),
+            )
+        }
+        Err(NoSource::NoRoom) => too_many(media),
+        Err(NoSource::Answer(answer)) => {
+            let answered = answering.answer(answer).await;
+            summary.error_count = answered.error_count;
+            let rest = Rest::endless(stream::empty(), format::whole(format));
+            let mut reply = begin(format, summary, rest);
+            reply.body = answered.body;
+            reply
+        }
+    }
+}
+
+/// Writes a whole answer for a client that takes nothing but events. A refusal stays what it is.
+pub(crate) fn as_events(reply: &mut Reply) {
+    if !reply.status.is_success() {
+        return;
+    }
+    let format = EventFormat::ServerSent;
+    reply.body = format::whole(format)(&reply.body);
+    let media = format::content_type(format);
+    reply.headers.insert(header::CONTENT_TYPE, media);
+}
+
+/// The reply that opens an answer of events.
+fn begin(format: EventFormat, summary: &mut Summary, rest: Rest) -> Reply {
+    let media = format::content_type(format);
+    let mut reply = reply::with_body(StatusCode::OK, media, format::OPENING);
+    let headers = &mut reply.headers;
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // Proxies of the nginx kind hold answers back otherwise.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    reply.part = Some(PartOf {
+        is_first: true,
+        has_next: true,
+    });
+    summary.rest = Some(Box::new(rest));
+    reply
+}
+
+fn refused(status: StatusCode, media: Media, error: GraphqlError) -> Reply {
+    reply::errors(status, reply::content_type(media), &[error])
+}
+
+fn too_many(media: Media) -> Reply {
+    let error = GraphqlError::new(
+        "can't open new subscription, limit reached",
+        "SUBSCRIPTION_MAX_LIMIT",
+    );
+    refused(StatusCode::TOO_MANY_REQUESTS, media, error)
+}
+
+/// Why there are no events.
+enum NoSource {
+    /// What is answered in place of them.
+    Answer(SubgraphAnswer),
+    /// The requests of other subscriptions take all memory that there is for them.
+    NoRoom,
+}
+
+/// Subscribes at the subgraph, or says what is answered in place of all events.
+async fn source(
+    (serving, config): (&Rc<Serving>, &Subscription),
+    exchange: &Exchange,
+    request: &SubgraphRequest<'_>,
+    (address, opened): (Option<IpAddr>, &mut Opened),
+) -> Result<Receiver, NoSource> {
+    let asked = asked((serving, config), exchange, request).await;
+    let (asked, may_be_again) = asked.map_err(NoSource::Answer)?;
+    let key = key(exchange, config, request, &asked);
+    // What is sent is a part of the key, too.
+    let copies = if key.is_some() { 2 } else { 1 };
+    let head = &exchange.client;
+    let came = headers_weight(&head.headers) + exchange.client_body.text().len();
+    let limit = serving.generation.subscriptions_most.request_bytes;
+    if !opened.keeps(came + copies * asked.weight(), (address, limit)) {
+        return Err(NoSource::NoRoom);
+    }
+    let asked = Arc::new(asked);
+    let client = Client {
+        address,
+        expiry: feed::expiry(exchange),
+        asked: may_be_again.then(|| Arc::clone(&asked)),
+    };
+    let counts = &serving.lasting.subscriptions;
+    let sources = &serving.generation.subscribed;
+    let (receiver, begun) =
+        sharing::join(sources, config.queue_capacity.get(), key, client, counts);
+    if let Some(receiving) = begun {
+        // A task of its own: others may go on with it when this client leaves.
+        tokio::task::spawn_local(receive(Rc::clone(serving), receiving, asked));
+    }
+    let accepted = receiver.opened().await;
+    let accepted = accepted.map(|()| receiver);
+    accepted.map_err(|event| NoSource::Answer(feed::answer_of(event)))
+}
+
+/// What the subgraph is to be asked for, and whether it may be asked once more; or what is answered in
+/// place of all events.
+async fn asked(
+    (serving, config): (&Serving, &Subscription),
+    exchange: &Exchange,
+    request: &SubgraphRequest<'_>,
+) -> Result<(Asked, bool), SubgraphAnswer> {
+    let shaping = &serving.generation.subgraphs[request.subgraph];
+    if let Some(rate) = &shaping.rate
+        && !rate.admits(clock::now())
+    {
+        return Err(SubgraphAnswer::from_error(subgraphs::rate_limited()));
+    }
+    let Some(way) = config.of_subgraph(request.name) else {
+        let told = format!(
+            "subgraph '{}' has no way to send events: `subscription.mode` does not name it",
+            request.name
+        );
+        log::warn!("{told}");
+        return Err(SubgraphAnswer::from_error(GraphqlError::new(
+            told,
+            "INVALID_SUBSCRIPTION_MODE",
+        )));
+    };
+    let (path, may_be_again) = match way {
+        EventSource::WebSocket(mode) => {
+            let path = mode.path.as_ref().map(|path| path.0.0.as_str());
+            (path, mode.max_reconnect_attempts > 0)
+        }
+        EventSource::Callback(_) => (None, false),
+    };
+    let asked = (path, request.body.clone());
+    let extensions = &serving.extensions;
+    let sent = extensions.event_request(request.subgraph, exchange, asked);
+    let sent = sent.await.map_err(subgraphs::answer)?;
+    let parameters = exchange.context.get(CONNECTION_PARAMETERS);
+    let asked = Asked {
+        name: request.name.into(),
+        request: sent,
+        parameters: parameters.filter(Value::is_object),
+    };
+    Ok((asked, may_be_again))
+}
+
+/// What makes the subscription the same as others; nothing where each client has its own.
+fn key(
+    exchange: &Exchange,
+    config: &Subscription,
+    request: &SubgraphRequest<'_>,
+    asked: &Asked,
+) -> Option<Key> {
+    let rule = config.deduplication.of_subgraph(request.name);
+    rule.enabled.then(|| {
+        let is_ignored = |name: &HeaderName| rule.ignored_headers.iter().any(|it| it.0 == *name);
+        let claims = (!rule.ignore_auth_context).then(|| exchange.context.get(JWT_CLAIMS));
+        Key {
+            subgraph: request.subgraph,
+            request: asked.request.key(is_ignored),
+            parameters: asked.parameters.as_ref().map(Value::to_string),
+            claims: claims.flatten().map(|claims| claims.to_string()),
+        }
+    })
+}

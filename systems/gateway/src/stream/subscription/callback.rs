@@ -1,0 +1,359 @@
+//! Events that subgraphs send by HTTP requests to the gateway: version 1.0 of Apollo's callback
+//! protocol.
+//!
+//! A subscription is known by a random id, which is part of the URL that the subgraph is given, and
+//! proven by a random verifier. Whoever lacks one of the two gets the same 404 for anything, so that
+//! neither can be tried alone; the body of an unknown id is not even read.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::future::{Either, select};
+use gateway_config::Callback;
+use gateway_extensions::EventRequest;
+use gateway_federation::GraphqlError;
+use gateway_telemetry::random_bytes;
+use gateway_upstream::{Call, Client};
+use http::header::HeaderValue;
+use http::request::Parts;
+use http::{Method, StatusCode};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::http::reply::{self, Reply};
+use crate::process::clock;
+
+use super::queue::{Ending, Event};
+use super::sharing::Source;
+
+/// Bytes of a body at most: a message, and what is around it.
+const BODY_MAX: usize = super::socket::MESSAGE_BYTES_MAX + (64 << 10);
+/// How long a body may take.
+const BODY_TIME_MAX: Duration = Duration::from_secs(10);
+/// How much later than promised a sign may come.
+const GRACE: Duration = Duration::from_secs(5);
+/// Bytes of an answer to the request that subscribes.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
+
+const HEADERS: &[u8] = b"content-type: application/json\r\n\
+    accept: application/json;callbackSpec=1.0\r\n";
+/// By which a subgraph knows whom it speaks to.
+const PROTOCOL: &str = "subscription-protocol";
+
+/// The subscriptions that subgraphs send events of, of all workers.
+#[derive(Debug, Default)]
+pub(crate) struct Callbacks(Mutex<HashMap<String, Arc<Known>>>);
+
+/// A subscription that a subgraph may send events of.
+#[derive(Debug)]
+struct Known {
+    /// Of the verifier, so that the time of a comparison tells nothing of it.
+    digest: [u8; 32],
+    source: Arc<Source>,
+    /// The subgraph's name.
+    name: Arc<str>,
+    /// A longer event ends it.
+    event_bytes_max: usize,
+    seen: Mutex<Instant>,
+}
+
+/// Keeps a subscription known until it is dropped.
+#[derive(Debug)]
+pub(super) struct Registration {
+    id: String,
+    verifier: String,
+    known: Arc<Known>,
+    callbacks: Arc<Callbacks>,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.callbacks.lock().remove(&self.id);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic elsewhere leaves whole entries.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Callbacks {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Known>>> {
+        lock(&self.0)
+    }
+
+    fn find(&self, id: &str) -> Option<Arc<Known>> {
+        self.lock().get(id).cloned()
+    }
+
+    /// Makes a subscription at the subgraph with this name known, whose events have so many bytes at most.
+    pub(super) fn register(
+        self: &Arc<Self>,
+        (name, event_bytes_max): (&Arc<str>, usize),
+        source: &Arc<Source>,
+    ) -> Registration {
+        let (id, verifier) = (secret(), secret());
+        let known = Arc::new(Known {
+            digest: Sha256::digest(&verifier).into(),
+            source: Arc::clone(source),
+            name: Arc::clone(name),
+            event_bytes_max,
+            seen: Mutex::new(clock::now()),
+        });
+        self.lock().insert(id.clone(), Arc::clone(&known));
+        Registration {
+            id,
+            verifier,
+            known,
+            callbacks: Arc::clone(self),
+        }
+    }
+}
+
+/// 32 random hexadecimal digits.
+fn secret() -> String {
+    format!("{:032x}", u128::from_ne_bytes(random_bytes()))
+}
+
+/// Why a subgraph sends no events.
+pub(super) enum Refused {
+    /// Its answer: a response with errors.
+    Answer(Bytes),
+    /// It could not be asked.
+    Failed(String),
+}
+
+/// Asks a subgraph to send events. The caller bounds the time.
+pub(super) async fn subscribe(
+    registration: Registration,
+    client: &Client,
+    config: &Callback,
+    request: &EventRequest,
+) -> Result<Registration, Refused> {
+    let interval = config.heartbeat_interval.0.0;
+    let body = with_extension(
+        &request.body,
+        config,
+        &registration.id,
+        (&registration.verifier, interval),
+    );
+    let call = Call {
+        method: Method::POST,
+        headers: &request.headers,
+        rendered_headers: HEADERS,
+        body: body.ok_or_else(|| Refused::Failed("the request is no JSON object".to_owned()))?,
+        timeout: None,
+        reply_bytes_max: Some(ANSWER_BYTES_MAX.min(registration.known.event_bytes_max)),
+        is_idempotent: false,
+    };
+    let reply = client.send(&request.endpoint, call).await;
+    let reply = reply.map_err(|error| Refused::Failed(error.to_string()))?;
+    let response: Option<Map<String, Value>> = serde_json::from_slice(&reply.body).ok();
+    let has_errors = response
+        .as_ref()
+        .is_some_and(|it| it.get("errors").is_some_and(|errors| !errors.is_null()));
+    if has_errors {
+        return Err(Refused::Answer(reply.body));
+    }
+    if !reply.status.is_success() {
+        let reason = format!("status {}", reply.status.as_u16());
+        return Err(Refused::Failed(reason));
+    }
+    Ok(registration)
+}
+
+/// The request with where events go.
+fn with_extension(
+    body: &[u8],
+    config: &Callback,
+    id: &str,
+    (verifier, interval): (&str, Option<Duration>),
+) -> Option<Bytes> {
+    let mut request: Map<String, Value> = serde_json::from_slice(body).ok()?;
+    let url = config.public_url.to_string();
+    let interval = interval.map_or(0, |it| it.as_millis());
+    let told = json!({
+        "callbackUrl": format!("{}/{id}", url.trim_end_matches('/')),
+        "subscriptionId": id,
+        "verifier": verifier,
+        "heartbeatIntervalMs": u64::try_from(interval).unwrap_or(u64::MAX),
+    });
+    let extensions = request.entry("extensions").or_insert(Value::Null);
+    if !extensions.is_object() {
+        *extensions = json!({});
+    }
+    extensions["subscription"] = told;
+    Some(Value::Object(request).to_string().into())
+}
+
+/// Keeps the subscription known while somebody takes its events, and ends it when the subgraph gives no
+/// sign.
+pub(super) async fn watch(registration: Registration, source: &Source, interval: Option<Duration>) {
+    let Some(interval) = interval else {
+        return source.left().await;
+    };
+    let patience = interval + GRACE.max(interval);
+    loop {
+        let seen = *lock(&registration.known.seen);
+        let silent = tokio::time::sleep_until((seen + patience).into());
+        match select(pin!(source.left()), pin!(silent)).await {
+            Either::Left(_) => return,
+            Either::Right(_) if *lock(&registration.known.seen) != seen => {}
+            Either::Right(_) => {
+                let told = "the subgraph gave no sign of life in time";
+                let error = GraphqlError::new(told, "SUBSCRIPTION_HEARTBEAT_ERROR");
+                source.push(Event::Failed(error)).await;
+                return;
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    kind: &'a str,
+    action: Action,
+    id: &'a str,
+    verifier: &'a str,
+    #[serde(borrow, default)]
+    payload: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    errors: Option<&'a RawValue>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    Check,
+    Next,
+    Complete,
+}
+
+/// The id in a path below that of callbacks.
+pub(crate) fn id_of<'a>(path: &'a str, below: &str) -> Option<&'a str> {
+    let rest = path.strip_prefix(below.trim_end_matches('/'))?;
+    rest.strip_prefix('/').filter(|id| !id.is_empty())
+}
+
+/// Answers a request of a subgraph.
+pub(crate) async fn answer(
+    callbacks: &Callbacks,
+    id: &str,
+    (parts, body): (Parts, Incoming),
+) -> Reply {
+    let unknown = || reply::empty(StatusCode::NOT_FOUND);
+    let Some(known) = callbacks.find(id) else {
+        return unknown();
+    };
+    if parts.method != Method::POST {
+        return unknown();
+    }
+    let read = tokio::time::timeout(BODY_TIME_MAX, Limited::new(body, BODY_MAX).collect());
+    let Ok(Ok(body)) = read.await else {
+        return unknown();
+    };
+    let body = body.to_bytes();
+    let Ok(message) = serde_json::from_slice::<Message<'_>>(&body) else {
+        return unknown();
+    };
+    let digest: [u8; 32] = Sha256::digest(message.verifier).into();
+    if message.kind != "subscription" || message.id != id || digest != known.digest {
+        return unknown();
+    }
+    *lock(&known.seen) = clock::now();
+    let said = match understood(&message, &body, known.event_bytes_max) {
+        Ok(said) => said,
+        Err(status) => return answered(status),
+    };
+    // A task of its own: all clients get what some have, also when the subgraph hangs up.
+    let done = tokio::task::spawn_local(async move { carry_out(&known, said).await });
+    answered(done.await.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
+}
+
+/// What a subgraph says.
+enum Said {
+    /// That the subscription is to be there.
+    Check,
+    Event(Bytes),
+    /// An event that is longer than allowed.
+    TooLong,
+    /// No more events, after this one.
+    Complete(Option<Bytes>),
+}
+
+fn understood(message: &Message<'_>, body: &Bytes, most: usize) -> Result<Said, StatusCode> {
+    let is_long = |it: &RawValue| it.get().len() > most;
+    Ok(match message.action {
+        Action::Check => Said::Check,
+        Action::Next => match message.payload {
+            None => return Err(StatusCode::BAD_REQUEST),
+            Some(payload) if is_long(payload) => Said::TooLong,
+            Some(payload) => Said::Event(body.slice_ref(payload.get().as_bytes())),
+        },
+        Action::Complete if message.errors.is_some_and(is_long) => Said::TooLong,
+        Action::Complete => {
+            let errors = message.errors.map(RawValue::get);
+            let errors = errors.filter(|it| it.starts_with('[') && *it != "[]");
+            Said::Complete(errors.map(|it| format!(r#"{{"data":null,"errors":{it}}}"#).into()))
+        }
+    })
+}
+
+async fn carry_out(known: &Known, said: Said) -> StatusCode {
+    let source = &known.source;
+    match said {
+        Said::Check => StatusCode::NO_CONTENT,
+        Said::Event(body) => {
+            source.push(Event::Response(body)).await;
+            StatusCode::OK
+        }
+        Said::TooLong => {
+            let (name, most) = (&known.name, known.event_bytes_max);
+            log::warn!("subgraph `{name}`: an event is longer than {most} bytes");
+            let told = format!("HTTP fetch failed from '{name}': an event is longer than allowed");
+            let error = GraphqlError::new(told, "SUBREQUEST_HTTP_ERROR");
+            source
+                .push(Event::Failed(error.with("service", &**name)))
+                .await;
+            source.end(Ending::Complete).await;
+            // By which a subgraph knows that it may stop.
+            StatusCode::NOT_FOUND
+        }
+        Said::Complete(last) => {
+            if let Some(last) = last {
+                source.push(Event::Response(last)).await;
+            }
+            source.end(Ending::Complete).await;
+            StatusCode::ACCEPTED
+        }
+    }
+}
+
+fn answered(status: StatusCode) -> Reply {
+    let mut reply = reply::empty(status);
+    let protocol = HeaderValue::from_static("callback");
+    reply.headers.insert(PROTOCOL, protocol);
+    reply
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_one_segment_below_the_path() {
+        assert_eq!(id_of("/callback/a", "/callback"), Some("a"));
+        assert_eq!(id_of("/callback/a", "/callback/"), Some("a"));
+        assert_eq!(id_of("/callback/", "/callback"), None);
+        assert_eq!(id_of("/callback", "/callback"), None);
+        assert_eq!(id_of("/callbacks", "/callback"), None);
+        assert_eq!(id_of("/a", "/"), Some("a"));
+    }
+}

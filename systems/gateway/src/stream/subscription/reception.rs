@@ -1,0 +1,209 @@
+//! What receives the events of a subscription at a subgraph, by a WebSocket or by callbacks.
+
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use gateway_config::{Callback, EventSource, WebSocketMode};
+use gateway_federation::GraphqlError;
+
+use crate::process::clock;
+use crate::process::serving::Serving;
+
+use super::asked::Asked;
+use super::callback;
+use super::queue::{Ending, Event};
+use super::reconnects::{self, Turn};
+use super::sharing::{Receiving, Source};
+use super::socket::{Broken, Ended, Link, MESSAGE_BYTES_MAX, OPENING_MAX};
+
+/// Subscribes at the subgraph, and gives its events to the clients until there are no more of either.
+pub(super) async fn receive(serving: Rc<Serving>, receiving: Receiving, asked: Arc<Asked>) {
+    let source = receiving.source();
+    let config = serving.generation.config.subscriptions();
+    match config.and_then(|config| config.of_subgraph(&asked.name)) {
+        Some(EventSource::WebSocket(mode)) => by_socket(&serving, mode, source, asked).await,
+        Some(EventSource::Callback(callback)) => {
+            by_callback(&serving, callback, source, asked).await;
+        }
+        None => unreachable!("the request was made for the way that there is"),
+    }
+    source.end(Ending::Complete).await;
+}
+
+/// How long a subgraph may take to accept a subscription.
+fn opening_limit(serving: &Serving, name: &str) -> Duration {
+    let own = serving.generation.config.traffic_shaping.of_subgraph(name);
+    own.timeout.map_or(OPENING_MAX, |own| own.min(OPENING_MAX))
+}
+
+/// What a future gives; nothing when all clients leave before.
+async fn unless_left<T>(source: &Source, future: impl Future<Output = T>) -> Option<T> {
+    match select(pin!(source.left()), pin!(future)).await {
+        Either::Left(_) => None,
+        Either::Right((given, _)) => Some(given),
+    }
+}
+
+async fn by_socket(serving: &Serving, mode: &WebSocketMode, source: &Source, asked: Arc<Asked>) {
+    let name = Arc::clone(&asked.name);
+    let Some(opened) = unless_left(source, opened(serving, mode, source, &asked)).await else {
+        return;
+    };
+    // Clients who are there have theirs, where it may be needed.
+    drop(asked);
+    let mut link = match opened {
+        Ok(link) => link,
+        Err(broken) => {
+            log::warn!("subgraph `{name}`: no subscription: {broken}");
+            return source.refuse(Event::Failed(broken.of_subgraph(&name)));
+        }
+    };
+    source.open();
+    let mut attempts = 0;
+    loop {
+        let broken = match link.pump(source).await {
+            Ended::Broken { why, has_given } => {
+                if has_given {
+                    attempts = 0;
+                }
+                why
+            }
+            Ended::Complete | Ended::Left => {
+                source.end(Ending::Complete).await;
+                return link.leave().await;
+            }
+        };
+        if !(broken.is_passing() && attempts < mode.max_reconnect_attempts) {
+            fail(source, &name, &broken).await;
+            return link.leave().await;
+        }
+        // Closed before the next one is opened, which may need its place.
+        drop(link);
+        let again = again(serving, mode, (source, &name), (&mut attempts, broken));
+        link = match unless_left(source, while_serving(serving, again)).await {
+            None => return,
+            Some(Ok(link)) => link,
+            Some(Err(broken)) => return fail(source, &name, &broken).await,
+        };
+    }
+}
+
+/// Tells all clients why there are no more events.
+async fn fail(source: &Source, name: &str, broken: &Broken) {
+    log::warn!("subgraph `{name}`: {broken}");
+    if broken.is_expiry() {
+        return source.end(Ending::Expired).await;
+    }
+    source.push(Event::Failed(broken.of_subgraph(name))).await;
+    source.end(Ending::Complete).await;
+}
+
+/// Subscribes again, after a pause each time, as often as is allowed.
+async fn again(
+    serving: &Serving,
+    mode: &WebSocketMode,
+    (source, name): (&Source, &str),
+    (attempts, mut broken): (&mut u32, Broken),
+) -> Result<Link, Broken> {
+    while broken.is_passing() && *attempts < mode.max_reconnect_attempts {
+        *attempts += 1;
+        let pause = reconnects::pause(mode.reconnect_delay.0);
+        log::warn!(
+            "subgraph `{name}`: {broken}; attempt {attempts} to subscribe again in {pause:?}"
+        );
+        tokio::time::sleep(pause).await;
+        let (asked, _turn) = turn(serving, source).await?;
+        serving.lasting.subscriptions.reconnects();
+        match opened(serving, mode, source, &asked).await {
+            Ok(link) => return Ok(link),
+            Err(next) => broken = next,
+        }
+    }
+    Err(broken)
+}
+
+/// What to ask for again, when it is the turn of an attempt.
+async fn turn(serving: &Serving, source: &Source) -> Result<(Arc<Asked>, Turn), Broken> {
+    let asked = || source.asked(clock::now()).ok_or_else(Broken::expired);
+    let first = asked()?;
+    let attempts = &serving.lasting.subscriptions.attempts;
+    let turn = attempts.turn(&first.request.endpoint).await;
+    // Who is there may be another by now.
+    Ok((asked()?, turn))
+}
+
+/// What a future gives, and nothing ever when the gateway stops or another generation serves: then it is
+/// given up, and clients, who are told so one by one, leave.
+async fn while_serving<T>(serving: &Serving, future: impl Future<Output = T>) -> T {
+    let drained = pin!(serving.lasting.drain.begun());
+    let retired = pin!(serving.retired());
+    match select(select(drained, retired), pin!(future)).await {
+        Either::Left(_) => std::future::pending().await,
+        Either::Right((given, _)) => given,
+    }
+}
+
+/// A connection over which the subgraph has accepted the subscription.
+async fn opened(
+    serving: &Serving,
+    mode: &WebSocketMode,
+    source: &Source,
+    asked: &Asked,
+) -> Result<Link, Broken> {
+    let limit = opening_limit(serving, &asked.name);
+    let most = event_bytes_max(serving, &asked.name);
+    let how = (mode.protocol, mode.heartbeat_interval.0.0);
+    let sent = (&asked.request, asked.parameters.as_ref());
+    let opening = Link::open(&serving.client, sent, how, (most, source.address()));
+    match tokio::time::timeout(limit, opening).await {
+        Ok(opened) => opened,
+        Err(_) => Err(Broken::silent(limit)),
+    }
+}
+
+/// The longest event of a subgraph.
+fn event_bytes_max(serving: &Serving, name: &str) -> usize {
+    let limits = &serving.generation.config.limits.subgraph;
+    let own = limits.of_subgraph(name);
+    own.map_or(MESSAGE_BYTES_MAX, |own| own.min(MESSAGE_BYTES_MAX))
+}
+
+async fn by_callback(
+    serving: &Serving,
+    config: &Callback,
+    source: &Arc<Source>,
+    asked: Arc<Asked>,
+) {
+    let name = Arc::clone(&asked.name);
+    let callbacks = &serving.lasting.callbacks;
+    let most = event_bytes_max(serving, &name);
+    let registration = callbacks.register((&name, most), source);
+    let asking = callback::subscribe(registration, &serving.client, config, &asked.request);
+    let limit = opening_limit(serving, &name);
+    let asking = tokio::time::timeout(limit, asking);
+    let Some(answered) = unless_left(source, asking).await else {
+        return;
+    };
+    drop(asked);
+    let refused = match answered {
+        Ok(Ok(registration)) => {
+            source.open();
+            let interval = config.heartbeat_interval.0.0;
+            return callback::watch(registration, source, interval).await;
+        }
+        Ok(Err(refused)) => refused,
+        Err(_) => callback::Refused::Failed(format!("no answer within {limit:?}")),
+    };
+    source.refuse(match refused {
+        callback::Refused::Answer(body) => Event::Response(body),
+        callback::Refused::Failed(reason) => {
+            log::warn!("subgraph `{name}`: no subscription: {reason}");
+            let told = format!("HTTP fetch failed from '{name}': {reason}");
+            let error = GraphqlError::new(told, "SUBREQUEST_HTTP_ERROR");
+            Event::Failed(error.with("service", &*name))
+        }
+    });
+}
