@@ -136,7 +136,7 @@ impl Connection {
     /// When it is away for too long.
     pub fn version(&self) -> Result<String, ClusterError> {
         let version = self.json(
-            "say its version",
+            "report its version",
             || Request::get("/version").body(Vec::new()),
             Heed::Stop,
         )?;
@@ -214,7 +214,7 @@ impl Connection {
         });
         match made {
             Err(ClusterError::Refused { status: 409, .. }) if tries > 1 => {
-                tracing::debug!(name, "was made by a try whose answer was lost");
+                tracing::debug!(name, "an earlier attempt created it and lost the answer");
                 Ok(object.clone())
             }
             made => made,
@@ -293,7 +293,7 @@ impl Connection {
                 Judged::Final(error) => return Err(error),
                 Judged::Away(last) => last,
             };
-            tracing::debug!(what, last, "the API server is away");
+            tracing::debug!(what, last, "the API server does not answer");
             if heed == Heed::Stop && (self.is_stopped)() {
                 return Err(ClusterError::Stopped { what });
             }

@@ -1,17 +1,17 @@
 //! What can go wrong with a cluster.
 
-/// Why a cluster did not do what was asked of it.
+/// An operation of a cluster failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// There is no cluster to speak to.
-    #[error("there is no cluster to speak to: {0}; choose one with KUBECONFIG and `--context`")]
+    /// No cluster is available.
+    #[error("no cluster is available: {0}. Choose one with KUBECONFIG and `--context`")]
     Nowhere(String),
     /// The cluster does not allow it.
     #[error(
-        "the cluster does not allow to {what}: {message}; deploy/kubernetes/weigh-rbac.yaml has what weigh needs"
+        "the cluster does not allow weigh to {what}: {message}. deploy/kubernetes/weigh-rbac.yaml grants the required rights"
     )]
     Forbidden {
-        /// What was asked for, as a verb and its object.
+        /// The request, as a verb and its object.
         what: String,
         /// The cluster's own words.
         message: String,
@@ -19,7 +19,7 @@ pub enum ClusterError {
     /// The cluster refused it.
     #[error("the cluster refused to {what}: {message}")]
     Refused {
-        /// What was asked for, as a verb and its object.
+        /// The request, as a verb and its object.
         what: String,
         /// The status of HTTP, such as 404.
         status: u16,
@@ -27,47 +27,49 @@ pub enum ClusterError {
         message: String,
     },
     /// The API server gave no answer for too long.
-    #[error("the API server was away for {seconds} s: it was asked to {what}; last: {last}")]
+    #[error(
+        "the API server did not answer for {seconds} s. The request was to {what}. The last failure: {last}"
+    )]
     Away {
-        /// What was asked for.
+        /// The request, as a verb and its object.
         what: String,
-        /// For how long it was tried.
+        /// The time of all attempts.
         seconds: u64,
         /// The last failure.
         last: String,
     },
-    /// The user wants to stop.
-    #[error("stopped while the cluster was asked to {what}")]
+    /// The user stopped the run.
+    #[error("stopped during the request to {what}")]
     Stopped {
-        /// What was asked for.
+        /// The request, as a verb and its object.
         what: String,
     },
-    /// An answer has not the form that it should have.
+    /// An answer has an unexpected form.
     #[error("the cluster's answer to {what} cannot be read: {reason}")]
     Unreadable {
-        /// What was asked for.
+        /// The request, as a verb and its object.
         what: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// Something of a run is left in the cluster.
     #[error(
-        "{count} of weigh's objects are still in the cluster after {seconds} s: {names}; {advice}"
+        "{count} of weigh's objects are still in the cluster after {seconds} s: {names}. {advice}"
     )]
     Left {
-        /// How many.
+        /// The number of objects.
         count: usize,
-        /// For how long it was waited.
+        /// The time allowed.
         seconds: u64,
-        /// A few of their names.
+        /// Some of their names.
         names: String,
-        /// How to remove them.
+        /// The command that removes them.
         advice: String,
     },
 }
 
 impl ClusterError {
-    /// Whether the object that was asked for does not exist.
+    /// True if the requested object does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, ClusterError::Refused { status: 404, .. })

@@ -289,12 +289,12 @@ fn checked(value: Value, namespace: Option<&str>) -> Result<Object, Refused> {
     if let (Some(found), Some(own)) = (metadata["namespace"].as_str(), namespace)
         && found != own
     {
-        let advice = format!("all of a run is in its namespace `{own}`: leave it out");
+        let advice = format!("all objects of a run are in its namespace `{own}`. Remove it");
         return Err(object.wrong(&format!("namespace: {found}"), &advice));
     }
     for member in ["finalizers", "ownerReferences"] {
         if !metadata[member].is_null() {
-            return Err(object.wrong(member, "it is to end with the run: leave it out"));
+            return Err(object.wrong(member, "the object must end with the run. Remove it"));
         }
     }
     match resource {
@@ -302,7 +302,7 @@ fn checked(value: Value, namespace: Option<&str>) -> Result<Object, Refused> {
         Resource::StatefulSets if !object.value["spec"]["volumeClaimTemplates"].is_null() => {
             return Err(object.wrong(
                 "volumeClaimTemplates",
-                "volumes outlive a run: give its pods an `emptyDir`",
+                "volumes outlive a run. Give its pods an `emptyDir`",
             ));
         }
         _ => {}
@@ -320,21 +320,18 @@ fn check_service(object: &Object) -> Result<(), Refused> {
     if kind != "ClusterIP" {
         return Err(object.wrong(
             &format!("type: {kind}"),
-            "generators are in the cluster: leave it out",
+            "the generators are in the cluster. Remove it",
         ));
     }
     if spec["clusterIP"] == "None" {
         return Err(object.wrong(
             "clusterIP: None",
-            "variants are kept apart by the addresses of their Services, and this one has none: leave it out",
+            "each variant needs a Service with its own address. Remove it",
         ));
     }
     for member in ["clusterIP", "clusterIPs", "externalIPs"] {
         if !spec[member].is_null() {
-            return Err(object.wrong(
-                member,
-                "each variant has an address of its own: leave it out",
-            ));
+            return Err(object.wrong(member, "each variant receives its own address. Remove it"));
         }
     }
     if spec["selector"]
@@ -343,7 +340,7 @@ fn check_service(object: &Object) -> Result<(), Refused> {
     {
         return Err(object.wrong(
             "no selector",
-            "load goes to pods of the files alone: add one",
+            "the load goes only to pods of the files. Add a selector",
         ));
     }
     Ok(())
@@ -392,7 +389,7 @@ fn load_port(objects: &[Object], wish: &Wish) -> Result<(u16, u16), Refused> {
         Some(target) => Ok((port, target)),
         None => Err(service.wrong(
             &format!("targetPort: {}", written["targetPort"]),
-            "no container of its pods names such a port: name it there",
+            "no container of its pods has a port with this name. Name the port there",
         )),
     }
 }
@@ -429,7 +426,10 @@ fn changed(objects: &mut [Object], change: &Change) -> Result<(), Refused> {
     let called = workload.called();
     if let Some(replicas) = change.replicas {
         if workload.resource == Resource::Pods {
-            return Err(workload.wrong("replicas", "a Pod is one: make it a Deployment"));
+            return Err(workload.wrong(
+                "replicas",
+                "a Pod is a single instance. Make it a Deployment",
+            ));
         }
         workload.value["spec"]["replicas"] = json!(replicas);
     }

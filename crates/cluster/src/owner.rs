@@ -61,7 +61,7 @@ impl Owner {
         let owner = found.and_then(|found| Owner::of(api_version, kind, found));
         owner.ok_or_else(|| ClusterError::Unreadable {
             what: format!("create `{}`", name_of(made)),
-            reason: "it was made, and is not there".to_owned(),
+            reason: "it was created, but the cluster does not list it".to_owned(),
         })
     }
 
@@ -275,7 +275,7 @@ fn wait_until_gone(
                 seconds: began.elapsed().as_secs(),
                 names: left.iter().take(3).cloned().collect::<Vec<_>>().join(", "),
                 advice: format!(
-                    "remove them: kubectl -n {namespace} delete pods,jobs,deployments,statefulsets,services,configmaps,secrets -l {RUN}={id}"
+                    "Remove them: kubectl -n {namespace} delete pods,jobs,deployments,statefulsets,services,configmaps,secrets -l {RUN}={id}"
                 ),
             });
         }

@@ -86,7 +86,7 @@ impl PodState {
     pub fn placed(&self) -> String {
         match &self.node {
             Some(node) => format!("pod `{}` on node `{node}`", self.name),
-            None => format!("pod `{}`, which is on no node yet", self.name),
+            None => format!("pod `{}` (not on a node yet)", self.name),
         }
     }
 }
@@ -100,7 +100,7 @@ pub fn replica_failure(deployment: &Value) -> Option<String> {
         .find(|it| it["type"] == "ReplicaFailure" && it["status"] == "True")?;
     let message = failure["message"].as_str().unwrap_or("no reason given");
     Some(format!(
-        "`{}` can make no pod: {message}",
+        "`{}` cannot create a pod: {message}",
         name_of(deployment)
     ))
 }
@@ -131,7 +131,7 @@ fn phase(pod: &Value) -> Phase {
         if HOPELESS.contains(&reason.as_str()) {
             let message = said(&waiting["message"]);
             let last = ended(&container["lastState"]["terminated"]);
-            let last = last.map_or_else(String::new, |last| format!("; it {last}"));
+            let last = last.map_or_else(String::new, |last| format!(". It {last}"));
             let message = match message.is_empty() {
                 true => String::new(),
                 false => format!(": {message}"),
@@ -151,7 +151,7 @@ fn phase(pod: &Value) -> Phase {
     let waiting = containers().find_map(|it| it["state"]["waiting"]["reason"].as_str());
     Phase::Coming(match (unplaced, waiting) {
         (Some(condition), _) => format!(
-            "no node takes it: {}",
+            "no node accepts it: {}",
             condition["message"].as_str().unwrap_or("no reason given")
         ),
         (None, Some(waiting)) => waiting.to_owned(),
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(
             phase,
             Phase::Coming(
-                "no node takes it: 0/1 nodes are available: 1 Insufficient cpu.".to_owned()
+                "no node accepts it: 0/1 nodes are available: 1 Insufficient cpu.".to_owned()
             )
         );
     }
@@ -255,7 +255,7 @@ mod tests {
         ]}));
         assert_eq!(
             phase,
-            Phase::Failed("CrashLoopBackOff; it ended with exit code 3".to_owned())
+            Phase::Failed("CrashLoopBackOff. It ended with exit code 3".to_owned())
         );
     }
 
@@ -306,7 +306,7 @@ mod tests {
         };
         assert_eq!(
             replica_failure(&deployment("True")).as_deref(),
-            Some("`d` can make no pod: exceeded quota")
+            Some("`d` cannot create a pod: exceeded quota")
         );
         assert_eq!(replica_failure(&deployment("False")), None);
         assert_eq!(replica_failure(&json!({})), None);

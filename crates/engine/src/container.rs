@@ -218,13 +218,12 @@ impl Engine {
         self.runtime.block_on(async {
             let mut said = std::pin::pin!(said);
             while let Some(piece) = said.next().await {
-                let piece = piece.map_err(|error| {
-                    ContainerError::of(container, "read what was said by", &error)
-                })?;
+                let piece = piece
+                    .map_err(|error| ContainerError::of(container, "read the log of", &error))?;
                 log.write_all(piece.as_ref())
                     .map_err(|error| ContainerError::Refused {
                         container: container.to_owned(),
-                        what: "write down what was said by",
+                        what: "save the log of",
                         reason: error.to_string(),
                     })?;
             }

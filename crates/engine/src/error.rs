@@ -8,29 +8,29 @@ use thiserror::Error as ThisError;
 pub enum ConnectError {
     /// There is no socket.
     #[error(
-        "no container engine is found at {}; start Docker or Podman, or set DOCKER_HOST to its socket (unix:///path)",
+        "no container engine is found at {}. Start Docker or Podman, or set DOCKER_HOST to its socket (unix:///path)",
         places.join(", ")
     )]
     Nowhere {
-        /// Where was looked.
+        /// The searched sockets.
         places: Vec<String>,
     },
     /// `DOCKER_HOST` is no Unix socket.
     #[error(
-        "expected the Unix socket of a container engine of this machine in DOCKER_HOST, found `{named}`; write unix:///path/to/docker.sock"
+        "expected the Unix socket of a container engine of this machine in DOCKER_HOST, found `{named}`. Write unix:///path/to/docker.sock"
     )]
     NoSocket {
-        /// What it says.
+        /// Its value.
         named: String,
     },
     /// It does not answer.
     #[error(
-        "the container engine at {host} does not answer: {reason}; start it, or set DOCKER_HOST"
+        "the container engine at {host} does not answer: {reason}. Start it, or set DOCKER_HOST"
     )]
     Silent {
-        /// Where it was looked for: `unix:///path`.
+        /// Its address: `unix:///path`.
         host: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
@@ -39,7 +39,7 @@ pub enum ConnectError {
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum ImageError {
     /// The engine does not have it, and it is not to be fetched.
-    #[error("the engine has no image `{image}`; build or pull it first")]
+    #[error("the engine has no image `{image}`. Build or pull it first")]
     Missing {
         /// Its name.
         image: String,
@@ -49,7 +49,7 @@ pub enum ImageError {
     NotPulled {
         /// Its name.
         image: String,
-        /// What the engine or the registry says.
+        /// The error of the engine or the registry.
         reason: String,
     },
     /// It could not be built.
@@ -57,21 +57,21 @@ pub enum ImageError {
     NotBuilt {
         /// Its name.
         image: String,
-        /// What the engine says.
+        /// The error of the engine.
         reason: String,
     },
     /// The user stopped it.
-    #[error("stopped before the image `{image}` was there")]
+    #[error("stopped before the image `{image}` was ready")]
     Interrupted {
         /// Its name.
         image: String,
     },
     /// The engine failed in another way.
-    #[error("the engine says about the image `{image}`: {reason}")]
+    #[error("the engine reports an error for the image `{image}`: {reason}")]
     Other {
         /// Its name.
         image: String,
-        /// What it says.
+        /// The error of the engine.
         reason: String,
     },
 }
@@ -90,7 +90,7 @@ pub enum ContainerError {
     NoImage {
         /// Its name.
         container: String,
-        /// What the engine says.
+        /// The error of the engine.
         reason: String,
     },
     /// Another has its name or its port.
@@ -98,7 +98,7 @@ pub enum ContainerError {
     Conflict {
         /// Its name.
         container: String,
-        /// What the engine says.
+        /// The error of the engine.
         reason: String,
     },
     /// The engine refused.
@@ -106,25 +106,25 @@ pub enum ContainerError {
     Refused {
         /// Its name.
         container: String,
-        /// What it was asked to do.
+        /// The requested action.
         what: &'static str,
-        /// What it says.
+        /// The error of the engine.
         reason: String,
     },
 }
 
-/// Why what a run has left could not be found or removed.
+/// The remains of a run could not be found or removed.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
-#[error("the engine cannot remove what the run `{run}` has left: {reason}")]
+#[error("the engine cannot remove the remains of the run `{run}`: {reason}")]
 pub struct RunError {
     /// The run.
     pub run: String,
-    /// What it says.
+    /// The error of the engine.
     pub reason: String,
 }
 
 impl ContainerError {
-    /// What the engine answered when it was asked to do something with a container.
+    /// Converts an error of the engine about a container.
     pub(crate) fn of(container: &str, what: &'static str, error: &Error) -> ContainerError {
         let container = container.to_owned();
         let reason = words(error);
@@ -149,7 +149,7 @@ pub(crate) fn status(error: &Error) -> Option<u16> {
     }
 }
 
-/// What an error says, in one line and without a full stop.
+/// The text of an error, in one line and without a full stop.
 pub(crate) fn words(error: &Error) -> String {
     let text = match error {
         Error::DockerResponseServerError { message, .. } => message.clone(),

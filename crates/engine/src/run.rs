@@ -117,7 +117,7 @@ impl Engine {
                 Ok(_) => {
                     return Err(RunError {
                         run: run.to_owned(),
-                        reason: format!("more of it comes up after {WITHIN:?}"),
+                        reason: format!("new objects of the run still appear after {WITHIN:?}"),
                     });
                 }
                 Err(error) if now().duration_since(began) >= WITHIN => return Err(error),

@@ -295,7 +295,7 @@ impl Assembly<'_> {
         groups::check(self.file, self.systems.tree, variants, findings)
     }
 
-    /// What is sent is said in one way, and its names mean one thing.
+    /// Reports two kinds of requests in one lab, and names with two meanings.
     fn check_sent(&self, reading: &mut Reading<'_>) {
         let Some(load) = &self.file.load else {
             return;
@@ -304,7 +304,7 @@ impl Assembly<'_> {
             reading.findings.add(
                 Finding::new(first.place, "`requests` and `scenario` exclude each other")
                     .related(scenario.place, "`scenario` is given here")
-                    .help("`requests` are sent in rotation, the steps of a `scenario` one after the other"),
+                    .help("`requests` are sent in rotation, and the steps of a `scenario` one after the other. Remove one of the two"),
             );
         }
         let captured = load.scenario.iter().flat_map(|steps| &steps.value);
@@ -316,11 +316,8 @@ impl Assembly<'_> {
                 .is_some_and(|data| data::names(data).any(|known| known == word))
             {
                 reading.findings.add(
-                    Finding::new(
-                        name.place,
-                        format!("`{word}` is a name of the data already"),
-                    )
-                    .help("give the captured value a name of its own"),
+                    Finding::new(name.place, format!("`data` already has the name `{word}`"))
+                        .help("give the captured value another name"),
                 );
             }
         }
@@ -334,9 +331,9 @@ impl Assembly<'_> {
             reading.findings.add(
                 Finding::new(
                     place,
-                    format!("`{word}` is a name of the data and a setting"),
+                    format!("`{word}` is the name of a value in `data` and of a setting"),
                 )
-                .help("`{{…}}` in a request could mean both; rename one"),
+                .help("`{{…}}` in a request could mean either. Rename one of them"),
             );
         }
     }
@@ -380,7 +377,7 @@ fn check_gates(file: &LabFile, variants: &[Variant], reading: &mut Reading<'_>) 
             reading.findings.add(
                 Finding::new(
                     *place,
-                    format!("this gate is about `{name}`, which is no variant"),
+                    format!("this gate names `{name}`, which is not a variant"),
                 )
                 .help(
                     did_you_mean(name, names())
@@ -391,7 +388,7 @@ fn check_gates(file: &LabFile, variants: &[Variant], reading: &mut Reading<'_>) 
     }
 }
 
-/// A limit to nothing is a slip: the author meant something by it.
+/// A limit without effect is a mistake of the author.
 fn check_max_time(file: &LabFile, tree: &Node, reading: &mut Reading<'_>) {
     // The tree is asked as well: an `until` that was misspelled is reported already, and was given.
     if file.until.is_some() || file.max_time.is_none() || tree.get("until").is_some() {

@@ -31,7 +31,7 @@ pub(crate) fn check(
             reading.findings.add(
                 Finding::new(to.place, error.to_string())
                     .related(from.place, "the lowest rate")
-                    .help("the search goes up: write the higher rate under `to`"),
+                    .help("the search increases the rate. Write the higher rate under `to`"),
             );
             return None;
         }

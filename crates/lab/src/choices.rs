@@ -84,8 +84,8 @@ fn tree(path: &str, value: Node, place: Place) -> Node {
 fn unknown(root: &Node, path: &str, place: Place) -> Finding {
     let known: Vec<String> = settings(root).map(|(path, _)| path).collect();
     let help = match known.as_slice() {
-        [] => "it has none".to_owned(),
-        _ => format!("it has {}", known.join(", ")),
+        [] => "it has no settings".to_owned(),
+        _ => format!("the settings are {}", known.join(", ")),
     };
     Finding::new(place, format!("the lab has no setting `{path}`"))
         .help(help)
@@ -177,7 +177,7 @@ fn first_choices(settings: &mut Node, reading: &mut Reading<'_>) {
     }
 }
 
-/// What a baseline or variant says in `with`.
+/// Replaces the names of choices in the `with` of a baseline or variant.
 fn chosen_by(setup: &mut Node, choices: &HashMap<String, Vec<Entry>>, reading: &mut Reading<'_>) {
     let with = entries_of(setup).iter_mut().find(|part| part.key == "with");
     for entry in with.map_or(&mut [][..], |with| entries_of(&mut with.node)) {

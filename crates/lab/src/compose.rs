@@ -20,7 +20,7 @@ const REPLICAS_MAX: u32 = 64;
 /// In place of the name of a service to leave out: so that a setting can say that all run.
 const NONE: &str = "none";
 
-/// What a variant makes of `compose`; `None` where that is wrong, which is reported.
+/// The compose project of a variant. `None` if a key is wrong, which is reported.
 pub(crate) fn of(
     (system, file): (&str, &ComposeFile),
     scope: &Scope<'_>,
@@ -44,9 +44,9 @@ pub(crate) fn of(
         reading.findings.add(
             Finding::new(
                 service_at,
-                format!("`{service}` gets the load and is left out"),
+                format!("`{service}` receives the load, but `without` removes it"),
             )
-            .help("name the service that gets the load instead, with a setting that variants change: `service: \"{{load}}\"`"),
+            .help("name the service that receives the load instead. Variants can choose it with a setting: `service: \"{{load}}\"`"),
         );
         return None;
     }
@@ -61,10 +61,10 @@ pub(crate) fn of(
     })
 }
 
-/// What is said of a text that needs an address.
+/// The message and the help for a text that needs an address.
 const ADDRESS: (&str, &str) = (
     "containers cannot reach this address",
-    "services reach each other by their names, in a network of their own; make the other system a service of the compose file",
+    "services reach each other by name in their own network. Make the other system a service of the compose file",
 );
 
 /// Services to leave out. One setting may name several, as `a, b`.

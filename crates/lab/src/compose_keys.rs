@@ -1,36 +1,42 @@
-//! Which keys do not go with the services of a compose file.
+//! Keys that cannot be used with the services of a compose file.
 
 use yaml_with_places::Node;
 
 use crate::origin_keys::{ONE_ORIGIN, report_beside};
 use crate::reading::Reading;
 
-/// Keys that say how a process is built and started, and where that is said of services.
+/// Keys that define how a process is built and started, with the help for services.
 const OF_PROCESSES: [(&str, &str); 11] = [
     ("run", ONE_ORIGIN),
     ("image", ONE_ORIGIN),
     ("url", ONE_ORIGIN),
-    ("folder", "paths of a compose file are relative to it"),
-    ("build", "services are built as their `build` says"),
+    (
+        "folder",
+        "paths in a compose file are relative to that file",
+    ),
+    (
+        "build",
+        "the `build` keys of the compose file define how its services are built",
+    ),
     (
         "env",
-        "write `compose.env` for the `${…}` of the file, and `compose.services.NAME.env` for the environment of a service",
+        "write `compose.env` for the `${…}` of the file. For the environment of a service write `compose.services.NAME.env`",
     ),
     (
         "limits",
-        "the limits of its services stand in the compose file",
+        "write the limits of its services in the compose file",
     ),
     ("pin", "write `cpuset` in the compose file"),
-    ("version", "the digests of its images are recorded"),
+    (
+        "version",
+        "the recording already contains the digests of its images",
+    ),
     ("replicas", "write `compose.services.NAME.replicas`"),
-    ("balance", "what balances is a service of the file"),
+    ("balance", "the balancer is a service of the compose file"),
 ];
 
 /// Reports keys that do not go together, in the tree of one system.
 pub(crate) fn check_keys(system: &Node, reading: &mut Reading<'_>) {
-    let origin = (
-        "compose",
-        "its services come from a compose file, says this",
-    );
+    let origin = ("compose", "this key takes its services from a compose file");
     report_beside(system, origin, OF_PROCESSES, reading);
 }

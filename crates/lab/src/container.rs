@@ -55,7 +55,7 @@ pub(crate) fn of(
     })
 }
 
-/// Reports what a container is told and could not use: Unix sockets of this machine, and from within a
+/// Reports addresses that a container cannot use: Unix sockets of this machine, and from within a
 /// network of containers the addresses of what listens at this machine only.
 pub(crate) fn check_told<'a>(
     (name, file): (&At<Name>, &SystemFile),
@@ -76,8 +76,8 @@ pub(crate) fn check_told<'a>(
     }
     if has_socket {
         reading.findings.add(
-            Finding::new(place, format!("the container `{own}` is told a Unix socket"))
-                .help("the sockets of systems are not shown to containers; hand it `{{addr}}`, `{{port}}` or `{{url}}`"),
+            Finding::new(place, format!("the container `{own}` uses the address of a Unix socket"))
+                .help("containers cannot see the Unix sockets of systems. Use `{{addr}}`, `{{port}}` or `{{url}}`"),
         );
     }
     unreachable.dedup();
@@ -85,10 +85,10 @@ pub(crate) fn check_told<'a>(
         reading.findings.add(
             Finding::new(
                 place,
-                format!("`{own}` cannot reach `{other}` from its network of containers"),
+                format!("`{own}` cannot reach `{other}` from its container network"),
             )
             .help(format!(
-                "`{other}` listens at 127.0.0.1 of this machine; give `{own}` `network: host` and no `port`, or make `{other}` a container with a `port`"
+                "`{other}` listens at 127.0.0.1 of this machine. Give `{own}` `network: host` and no `port`, or make `{other}` a container with a `port`"
             )),
         );
     }
@@ -112,20 +112,20 @@ fn is_bridged(file: &SystemFile) -> bool {
     }
 }
 
-/// What a text must be, in words.
+/// The expected form of a text, in words.
 struct Wanted {
     what: &'static str,
     help: &'static str,
 }
 
 const IMAGE: Wanted = Wanted {
-    what: "no name of an image",
-    help: "write it as a container engine does: `nginx:1.29`, `registry.example.com/api@sha256:…`",
+    what: "not the name of an image",
+    help: "write it as for a container engine, for example `nginx:1.29` or `registry.example.com/api@sha256:…`",
 };
 
 const USER: Wanted = Wanted {
-    what: "no user of a container",
-    help: "write `USER` or `USER:GROUP`, names or numbers",
+    what: "not a container user",
+    help: "write `USER` or `USER:GROUP` with names or numbers",
 };
 
 fn is_image_name(text: &str) -> bool {
@@ -145,10 +145,10 @@ fn is_user(text: &str) -> bool {
     parts.all(|part| !part.is_empty() && part.chars().all(is_plain))
 }
 
-/// What is said of a text that needs an address.
+/// The message and the help for a text that needs an address.
 const ADDRESS: (&str, &str) = (
-    "this needs an address, which is not known yet",
-    "addresses are known only while systems run: to `command` and `env`",
+    "this text needs an address that is not known yet",
+    "addresses are known only while systems run. Use them in `command` or `env`",
 );
 
 struct Filling<'a> {
@@ -214,8 +214,8 @@ impl Filling<'_> {
             Ok(volume) => Some(volume),
             Err(wrong) => {
                 reading.findings.add(
-                    Finding::new(written.place, format!("`{text}` is no volume: {wrong}")).help(
-                        "write `./folder:/path`, `./folder:/path:ro`, or `/path` for an empty one of each start's own",
+                    Finding::new(written.place, format!("`{text}` is not a volume: {wrong}")).help(
+                        "write `./folder:/path`, `./folder:/path:ro`, or `/path` for a volume that is empty at each start",
                     ),
                 );
                 None
@@ -236,15 +236,15 @@ impl Filling<'_> {
         let port = text.trim().parse().ok().filter(|port: &u16| *port > 0);
         if port.is_none() {
             reading.findings.add(
-                Finding::new(port_at.place, format!("`{text}` is no port"))
+                Finding::new(port_at.place, format!("`{text}` is not a port"))
                     .help("write a whole number from 1 to 65535"),
             );
         }
         if let Some(network) = file.network.as_ref().filter(|_| !is_bridged(file)) {
             reading.findings.add(
-                Finding::new(port_at.place, "`port` beside `network: host`")
-                    .related(network.place, "the network of this machine, says this")
-                    .help("several containers could not have the same port there; hand it `{{port}}` in `command` or `env`, or leave out `network`"),
+                Finding::new(port_at.place, "`port` cannot be used with `network: host`")
+                    .related(network.place, "this selects the network of this machine")
+                    .help("several containers cannot share a port on this machine. Pass `{{port}}` in `command` or `env`, or remove `network`"),
             );
             return None;
         }
@@ -255,7 +255,7 @@ impl Filling<'_> {
 fn no_port(network_at: Place, reading: &mut Reading<'_>) -> Option<Network> {
     reading.findings.add(
         Finding::new(network_at, "`network: bridge` without `port`")
-            .help("say at which port it listens inside: `port: 8080`"),
+            .help("write the port on which it listens in the container: `port: 8080`"),
     );
     None
 }
@@ -267,12 +267,12 @@ fn volume(text: &str, resolve: impl Fn(&str) -> PathBuf) -> Result<Volume, Strin
         [path] => (None, *path, false),
         [source, path] | [source, path, "rw"] => (Some(*source), *path, false),
         [source, path, "ro"] => (Some(*source), *path, true),
-        [_, _, mode] => return Err(format!("`{mode}` is neither `ro` nor `rw`")),
+        [_, _, mode] => return Err(format!("expected `ro` or `rw`, found `{mode}`")),
         _ => return Err("it has more than two colons".to_owned()),
     };
     let is_inside = path.starts_with('/') && path.len() > 1;
     if !is_inside || path.split('/').any(|part| part == "..") {
-        return Err(format!("`{path}` is no path within a container"));
+        return Err(format!("`{path}` is not an absolute path in a container"));
     }
     let path = path.to_owned();
     match source {
@@ -283,7 +283,7 @@ fn volume(text: &str, resolve: impl Fn(&str) -> PathBuf) -> Result<Volume, Strin
             is_read_only,
         }),
         Some(source) => Err(format!(
-            "`{source}` would be a volume that stays from start to start, and rounds would differ"
+            "the named volume `{source}` would keep its content between starts, so rounds would differ"
         )),
     }
 }
@@ -307,11 +307,11 @@ mod tests {
         };
         assert_eq!(read("/data"), Ok(fresh));
         for (text, reason) in [
-            ("store:/data", "stays from start to start"),
-            ("./x:data", "`data` is no path"),
-            ("./x:/", "`/` is no path"),
-            ("./x:/a/../b", "is no path"),
-            ("./x:/data:z", "neither `ro` nor `rw`"),
+            ("store:/data", "keep its content between starts"),
+            ("./x:data", "`data` is not an absolute path"),
+            ("./x:/", "`/` is not an absolute path"),
+            ("./x:/a/../b", "is not an absolute path"),
+            ("./x:/data:z", "expected `ro` or `rw`, found `z`"),
             ("a:b:c:d", "more than two colons"),
         ] {
             let wrong = read(text).unwrap_err();

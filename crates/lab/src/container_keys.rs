@@ -24,7 +24,7 @@ pub(crate) fn check_keys(system: &Node, reading: &mut Reading<'_>) {
             if let Some(other) = system.entry(key) {
                 reading.findings.add(
                     Finding::new(other.key_place, format!("`{key}` without `image`"))
-                        .help("only a container has it; give the `image`, or remove it"),
+                        .help("only a container has this key. Add `image`, or remove this key"),
                 );
             }
         }
@@ -32,15 +32,15 @@ pub(crate) fn check_keys(system: &Node, reading: &mut Reading<'_>) {
     };
     if let Some(run) = system.entry("run") {
         reading.findings.add(
-            Finding::new(run.key_place, "`run` beside `image`")
-                .related(image.key_place, "it is a container, says this")
-                .help("what runs within a container is its `command`; remove one of the two"),
+            Finding::new(run.key_place, "`run` cannot be used with `image`")
+                .related(image.key_place, "this key makes it a container")
+                .help("a container runs its `command`. Remove `run` or `image`"),
         );
     }
     if let Some(version) = system.entry("version") {
         reading.findings.add(
-            Finding::new(version.key_place, "`version` beside `image`")
-                .help("the digest of its image is recorded; remove it"),
+            Finding::new(version.key_place, "`version` cannot be used with `image`")
+                .help("the recording already contains the digest of its image. Remove this key"),
         );
     }
 }
@@ -52,8 +52,8 @@ pub(crate) fn check(file: &SystemFile, reading: &mut Reading<'_>) {
         && let Some(engine) = engine_of(&run.value)
     {
         reading.findings.add(
-            Finding::new(run.place, format!("`{engine} run` within `run`")).help(format!(
-                "a container that {engine} starts is neither limited, watched nor ended with the run; write `image: NAME` instead of `run`, with `command`, `env`, `port` and `volumes`"
+            Finding::new(run.place, format!("`run` contains `{engine} run`")).help(format!(
+                "`weigh` cannot limit, watch or stop a container that {engine} starts. Write `image: NAME` instead of `run`, with `command`, `env`, `port` and `volumes`"
             )),
         );
     }
@@ -73,7 +73,7 @@ pub(crate) fn check(file: &SystemFile, reading: &mut Reading<'_>) {
     {
         reading.findings.add(
             Finding::new(place, "`healthy` without `image`")
-                .help("only an image has a health check; give a `path` that must answer"),
+                .help("only an image has a health check. Give a `path` that must answer"),
         );
     }
 }
@@ -84,16 +84,19 @@ fn check_build(file: &SystemFile, reading: &mut Reading<'_>) {
     for (index, step) in steps.filter(|(_, step)| matches!(step.value, TextOr::Mapping(_))) {
         if file.image.is_none() {
             reading.findings.add(
-                Finding::new(step.place, "an image is built and there is no `image`")
-                    .help("`image` is the name that it gets; a process is built by commands"),
+                Finding::new(
+                    step.place,
+                    "this step builds an image, but the system has no `image`",
+                )
+                .help("write the name of the image under `image`. A process is built by commands"),
             );
         } else if index + 1 < file.build.0.len() {
             reading.findings.add(
                 Finding::new(
                     step.place,
-                    "the image is built before the last step of `build`",
+                    "this step builds the image, but it is not the last step of `build`",
                 )
-                .help("commands make what the image holds; write its `context` last, once"),
+                .help("`context` must come once, after the build commands"),
             );
         }
     }
@@ -121,9 +124,9 @@ pub(crate) fn check_names(
             findings.add(
                 Finding::new(
                     image.place,
-                    format!("`{}` is the name of several images", container.image),
+                    format!("several images are named `{}`", container.image),
                 )
-                .help("they are built in different ways; give each a name of its own, such as `api:{{setting}}`"),
+                .help("they are built in different ways. Give each image its own name, such as `api:{{setting}}`"),
             );
         }
     }

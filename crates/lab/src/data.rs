@@ -44,7 +44,7 @@ pub(crate) fn check(entry: &At<DataEntry>, reading: &mut Reading<'_>) -> Data {
     } else if let Some(order) = &file.order {
         reading.findings.add(
             Finding::new(order.place, "`order` without `file`")
-                .help("it is the order of the rows of a file"),
+                .help("`order` is the order of the rows of a file. Add `file`, or remove `order`"),
         );
     }
     // After the file, whose columns must be known to see a name that is given twice.
@@ -52,8 +52,8 @@ pub(crate) fn check(entry: &At<DataEntry>, reading: &mut Reading<'_>) -> Data {
         let Name(name) = value;
         if names(&data).any(|known| known == name) {
             reading.findings.add(
-                Finding::new(*place, format!("`{name}` is a column of the file already"))
-                    .help("give the range a name of its own"),
+                Finding::new(*place, format!("the file already has a column `{name}`"))
+                    .help("give the range another name"),
             );
         }
         data.ranges.push(Range {
@@ -71,13 +71,13 @@ fn table(path: &At<String>, reading: &mut Reading<'_>) -> Table {
         Ok(bytes) => match Table::read(&bytes) {
             Ok(table) => return table,
             Err(why) => Finding::new(path.place, format!("`{}`: {why}", found.display()))
-                .help("rows are CSV below a header row, or one JSON object a line"),
+                .help("write CSV rows below a header row, or one JSON object per line"),
         },
         Err(why) => Finding::new(
             path.place,
             format!("cannot read `{}`: {why}", found.display()),
         )
-        .help("paths are relative to the file they are written in"),
+        .help("paths are relative to the file that contains them"),
     };
     reading.findings.add(wrong);
     // What it would have had is not known, so places are not looked up in vain.

@@ -13,7 +13,7 @@ use crate::template::Template;
 use crate::url_keys::{CLEAR, ENCRYPTED, is_literal};
 use crate::wire::{AttachFile, SystemFile};
 
-/// What a variant makes of `url` and `attach`; `None` where that is wrong, which is reported.
+/// The running system of a variant. `None` if `url` or `attach` is wrong, which is reported.
 pub(crate) fn of(
     (system, file, url_at): (&str, &SystemFile, &At<Verbatim<Template>>),
     scope: &Scope<'_>,
@@ -27,7 +27,7 @@ pub(crate) fn of(
     let url = filling.text(url_at, reading)?;
     let parsed = match is_literal(&url_at.value.0) {
         true => parse(&url),
-        false => Err("its beginning is a setting".to_owned()),
+        false => Err("it begins with a setting".to_owned()),
     };
     match parsed {
         Ok(parsed) => Some(Elsewhere { attach, ..parsed }),
@@ -35,19 +35,19 @@ pub(crate) fn of(
             reading.findings.add(
                 Finding::new(
                     url_at.place,
-                    format!("`{url}` is no URL of a system: {wrong}"),
+                    format!("`{url}` is not the URL of a system: {wrong}"),
                 )
-                .help("write it as http://127.0.0.1:8080 or https://api.example.com"),
+                .help("write a URL such as http://127.0.0.1:8080 or https://api.example.com"),
             );
             None
         }
     }
 }
 
-/// What is said of a text that needs an address.
+/// The message and the help for a text that needs an address.
 const ADDRESS: (&str, &str) = (
-    "this needs an address that `weigh` gives out",
-    "a system that runs already has its own address; write it down, or take a setting",
+    "this text needs an address that `weigh` assigns",
+    "a system that already runs has its own address. Write that address, or use a setting",
 );
 
 struct Filling<'a> {
@@ -71,8 +71,8 @@ impl Filling<'_> {
                 let number = text.trim().parse().ok().filter(|pid: &i32| *pid > 0);
                 let Some(number) = number else {
                     reading.findings.add(
-                        Finding::new(pid.place, format!("`{text}` is no number of a process"))
-                            .help("write it as `ps` shows it: a whole number above 0"),
+                        Finding::new(pid.place, format!("`{text}` is not a process id"))
+                            .help("write a whole number above 0, as shown by `ps`"),
                     );
                     return None;
                 };
@@ -82,8 +82,8 @@ impl Filling<'_> {
                 let text = self.text(cgroup, reading)?;
                 if !text.starts_with('/') {
                     reading.findings.add(
-                        Finding::new(cgroup.place, format!("`{text}` is no folder of a control group"))
-                            .help("write the whole path, such as /sys/fs/cgroup/system.slice/nginx.service"),
+                        Finding::new(cgroup.place, format!("`{text}` is not the folder of a control group"))
+                            .help("write the absolute path, such as /sys/fs/cgroup/system.slice/nginx.service"),
                     );
                     return None;
                 }
@@ -93,8 +93,11 @@ impl Filling<'_> {
                 let text = self.text(name, reading)?;
                 if !container::is_container_name(&text) {
                     reading.findings.add(
-                        Finding::new(name.place, format!("`{text}` is no name of a container"))
-                            .help("write its name or id, as `docker ps` shows it"),
+                        Finding::new(
+                            name.place,
+                            format!("`{text}` is not the name of a container"),
+                        )
+                        .help("write its name or id, as shown by `docker ps`"),
                     );
                     return None;
                 }
@@ -104,8 +107,8 @@ impl Filling<'_> {
                 let text = self.text(metrics, reading)?;
                 if !text.starts_with(CLEAR) && !text.starts_with(ENCRYPTED) {
                     reading.findings.add(
-                        Finding::new(metrics.place, format!("`{text}` is no URL"))
-                            .help("write it as http://127.0.0.1:9090/metrics"),
+                        Finding::new(metrics.place, format!("`{text}` is not a URL"))
+                            .help("write a URL such as http://127.0.0.1:9090/metrics"),
                     );
                     return None;
                 }
@@ -115,9 +118,9 @@ impl Filling<'_> {
                 reading.findings.add(
                     Finding::new(
                         place,
-                        "`attach` wants exactly one of `pid`, `cgroup`, `container` and `metrics`",
+                        "`attach` needs exactly one of `pid`, `cgroup`, `container` and `metrics`",
                     )
-                    .help("one of them says all: `attach: {pid: 4711}`"),
+                    .help("write one of them, such as `attach: {pid: 4711}`"),
                 );
                 return None;
             }
@@ -131,15 +134,15 @@ fn parse(url: &str) -> Result<Elsewhere, String> {
     let (rest, usual) = match (url.strip_prefix(ENCRYPTED), url.strip_prefix(CLEAR)) {
         (Some(rest), _) => (rest, 443),
         (None, Some(rest)) => (rest, 80),
-        (None, None) => return Err("it begins with neither `http://` nor `https://`".to_owned()),
+        (None, None) => return Err("it must begin with `http://` or `https://`".to_owned()),
     };
     let authority = rest.strip_suffix('/').unwrap_or(rest);
     if let Some(at) = authority.find(['/', '?', '#']) {
         let path = &authority[at..];
-        return Err(format!("`{path}` belongs into the `path` of requests"));
+        return Err(format!("write `{path}` in the `path` of requests"));
     }
     if authority.contains('@') {
-        return Err("names and passwords belong into `headers`".to_owned());
+        return Err("write names and passwords in `headers`".to_owned());
     }
     // The colons of an IPv6 address are in brackets.
     let end_of_host = authority.rfind(']').map_or(0, |at| at + 1);
@@ -148,13 +151,13 @@ fn parse(url: &str) -> Result<Elsewhere, String> {
         Some(colon) => {
             let (host, port) = authority.split_at(end_of_host + colon);
             let number = port[1..].parse().ok().filter(|port: &u16| *port > 0);
-            let number = number.ok_or_else(|| format!("`{}` is no port", &port[1..]))?;
+            let number = number.ok_or_else(|| format!("`{}` is not a port", &port[1..]))?;
             (host, number)
         }
     };
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-._[]:".contains(letter);
     if host.is_empty() || !host.chars().all(is_plain) {
-        return Err(format!("`{host}` is no host"));
+        return Err(format!("`{host}` is not a host"));
     }
     Ok(Elsewhere {
         host: host.to_ascii_lowercase(),
@@ -186,15 +189,15 @@ mod tests {
     #[test]
     fn what_is_no_url_of_a_system_is_refused_with_the_reason() {
         for (url, reason) in [
-            ("ftp://host", "neither `http://` nor `https://`"),
-            ("http://", "`` is no host"),
-            ("http://host:0", "`0` is no port"),
-            ("http://host:70000", "`70000` is no port"),
-            ("http://host/graphql", "`/graphql` belongs into the `path`"),
-            ("http://host?a=b", "`?a=b` belongs into the `path`"),
-            ("http://me:secret@host", "belong into `headers`"),
-            ("http://ho st", "`ho st` is no host"),
-            ("http://host:1:2", "`1:2` is no port"),
+            ("ftp://host", "begin with `http://` or `https://`"),
+            ("http://", "`` is not a host"),
+            ("http://host:0", "`0` is not a port"),
+            ("http://host:70000", "`70000` is not a port"),
+            ("http://host/graphql", "write `/graphql` in the `path`"),
+            ("http://host?a=b", "write `?a=b` in the `path`"),
+            ("http://me:secret@host", "names and passwords in `headers`"),
+            ("http://ho st", "`ho st` is not a host"),
+            ("http://host:1:2", "`1:2` is not a port"),
         ] {
             let wrong = parse(url).unwrap_err();
             assert!(wrong.contains(reason), "{url}: {wrong}");

@@ -145,15 +145,13 @@ impl Lab {
         let obstacle = match &self.load {
             // In turn is what was asked for, so there is nothing to explain.
             _ if self.order_asked == Some(Order::InTurn) => None,
-            _ if !self.steps.is_empty() => {
-                Some("the steps of a scenario have no due times to share")
-            }
+            _ if !self.steps.is_empty() => Some("the steps of a scenario have no shared due times"),
             Load::Closed { stop, .. } if stop.requests.is_some() => Some(
-                "a closed loop moves from variant to variant by time, and a `count` ends it at another time for each",
+                "a closed loop takes turns by time, and a `count` ends at a different time for each variant",
             ),
-            Load::Closed { .. } if self.slice < SLICE_OF_LIMITED && self.limits_cpus() => Some(
-                "a processor limit is granted in periods of 100 ms, which slices of a closed loop would cut",
-            ),
+            Load::Closed { .. } if self.slice < SLICE_OF_LIMITED && self.limits_cpus() => {
+                Some("slices of a closed loop would cut the 100 ms periods of a processor limit")
+            }
             _ => return (Order::SideBySide, None),
         };
         (Order::InTurn, obstacle)

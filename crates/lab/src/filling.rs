@@ -12,7 +12,7 @@ use crate::template::Template;
 pub(crate) struct Filling<'a> {
     system: &'a str,
     scope: &'a Scope<'a>,
-    /// What is said of a text that needs an address, and what to do.
+    /// The message and the help for a text that needs an address.
     address: (&'static str, &'static str),
 }
 
@@ -111,7 +111,7 @@ impl<'a> Filling<'a> {
             let (least, most) = (range.start(), range.end());
             reading.findings.add(
                 Finding::new(written.place, format!("`{text}` is not {what}")).help(format!(
-                    "write a whole number from {least} to {most}, or a setting that holds one"
+                    "write a whole number from {least} to {most}, or a setting with such a value"
                 )),
             );
         }

@@ -141,14 +141,14 @@ impl Format for UrlPath {
         if !text.starts_with('/') {
             return Err(Misspelling::new(
                 format!("`{text}` is not a path: it must begin with `/`"),
-                "address and port belong to the system; write for example `/graphql`",
+                "the system defines address and port. Write for example `/graphql`",
             ));
         }
         // A fragment is never sent (RFC 9110, section 7.1).
         match text.chars().find(|c| !c.is_ascii_graphic() || *c == '#') {
             Some(bad) => Err(Misspelling::new(
                 format!("`{text}` is not a path: it contains {bad:?}"),
-                "write it as it goes over the wire, with `%20` for a space",
+                "write the encoded path, with `%20` for a space",
             )),
             None => Ok(UrlPath(text.to_owned())),
         }
@@ -200,7 +200,7 @@ impl Format for Pattern {
                 let last = message.lines().last().unwrap_or_default();
                 Err(Misspelling::new(
                     format!("`{text}` is not a regular expression: {last}"),
-                    "brackets that are meant as such are written `\\(`",
+                    "write `\\(` for a literal bracket",
                 ))
             }
         }
@@ -267,7 +267,7 @@ impl Format for HeaderValue {
         if text.chars().any(char::is_control) {
             return Err(Misspelling::new(
                 format!("{text:?} is not a header value: it contains a control character"),
-                "a header is one line of text",
+                "write one line of text",
             ));
         }
         // Spaces around a value are no part of it (RFC 9110, section 5.5).
@@ -297,7 +297,7 @@ impl Format for Name {
         }
         Err(Misspelling::new(
             format!("`{text}` is not a name"),
-            "a name begins with a letter and goes on with letters, digits, `-` and `_`",
+            "a name is a letter followed by letters, digits, `-` and `_`",
         ))
     }
 }
@@ -355,14 +355,14 @@ impl Format for Title {
         if text.trim().chars().any(char::is_control) {
             return Err(Misspelling::new(
                 format!("{text:?} is more than one line"),
-                "write it in one line",
+                "write one line of text",
             ));
         }
         Ok(Title(text.trim().to_owned()))
     }
 }
 
-/// What rounds go on for.
+/// The goal of the rounds.
 impl Format for Goal {
     const NAME: &'static str = "until";
     const EXAMPLE: Option<&'static str> = Some("p99 ±2%");
@@ -370,9 +370,8 @@ impl Format for Goal {
     fn read(text: &str) -> Result<Self, Misspelling> {
         text.parse().map_err(|error: model::UntilError| {
             let text = error.to_string();
-            // The error of `model` is one sentence; a finding shows what is wrong and what to do
-            // apart.
-            let (message, help) = text.split_once("; write ").unwrap_or((&text, ""));
+            // The error of `model` ends with the advice, which a finding shows on its own line.
+            let (message, help) = text.rsplit_once(". Write ").unwrap_or((&text, ""));
             Misspelling::new(message, format!("write {help}"))
         })
     }
@@ -386,10 +385,9 @@ impl Format for Gate {
     fn read(text: &str) -> Result<Self, Misspelling> {
         text.parse().map_err(|error: model::GateError| {
             let text = error.to_string();
-            // The error of `model` is one sentence; a finding shows what is wrong and what to do
-            // apart.
-            let (message, help) = text.split_once("; ").unwrap_or((&text, ""));
-            Misspelling::new(message, help)
+            // The error of `model` ends with the advice, which a finding shows on its own line.
+            let (message, help) = text.rsplit_once(". A gate ").unwrap_or((&text, ""));
+            Misspelling::new(message, format!("a gate {help}"))
         })
     }
 }
@@ -408,7 +406,7 @@ impl Format for VariableName {
         }
         Err(Misspelling::new(
             format!("`{text}` is not the name of a variable"),
-            "it consists of letters, digits and `_`",
+            "use letters, digits and `_`",
         ))
     }
 }
@@ -428,7 +426,7 @@ impl Format for ServiceName {
         }
         Err(Misspelling::new(
             format!("`{text}` is not the name of a service"),
-            "it consists of letters, digits, `.`, `_` and `-`",
+            "use letters, digits, `.`, `_` and `-`",
         ))
     }
 }

@@ -7,7 +7,7 @@ use crate::formats::{Title, Verbatim};
 use crate::systems::list;
 use crate::wire::{LabFile, OrderFile};
 
-/// The groups by name; none where the lab leaves them to the run.
+/// The groups by name. `None` if the lab leaves them to the run.
 pub(crate) fn check(
     file: &LabFile,
     tree: &Node,
@@ -16,8 +16,11 @@ pub(crate) fn check(
 ) -> Option<Vec<Vec<String>>> {
     let groups = file.groups.as_ref()?;
     if file.order == Some(OrderFile::InTurn) {
-        let mut finding = Finding::new(groups.place, "`groups` beside `order: in-turn`")
-            .help("in turn each variant is up alone; remove one of the two");
+        let mut finding = Finding::new(
+            groups.place,
+            "`groups` cannot be used with `order: in-turn`",
+        )
+        .help("in turn, only one variant runs at a time. Remove one of the two");
         if let Some(order) = tree.entry("order") {
             finding = finding.related(order.key_place, "`order` is given here");
         }
@@ -30,7 +33,7 @@ pub(crate) fn check(
             Some((_, first)) => findings.add(
                 Finding::new(name.place, format!("`{word}` is in two groups"))
                     .related(*first, "first here")
-                    .help("a variant is measured in one group; its baseline is in each"),
+                    .help("each variant belongs to one group. `weigh` adds the baselines to the groups"),
             ),
             None => {
                 seen.push((word, name.place));
@@ -48,12 +51,15 @@ pub(crate) fn check(
         .collect();
     if !missing.is_empty() {
         findings.add(
-            Finding::new(groups.place, list("no group has", missing.iter().copied()))
-                .help("put every variant into one of the groups"),
+            Finding::new(
+                groups.place,
+                list("`groups` does not contain", missing.iter().copied()),
+            )
+            .help("add every variant to one of the groups"),
         );
     }
     for group in groups.value.iter().filter(|group| group.value.is_empty()) {
-        findings.add(Finding::new(group.place, "a group without variants").help("remove it"));
+        findings.add(Finding::new(group.place, "this group has no variants").help("remove it"));
     }
     let names = |group: &At<Vec<At<Verbatim<Title>>>>| {
         let names = group.value.iter();
@@ -62,14 +68,14 @@ pub(crate) fn check(
     Some(groups.value.iter().map(names).collect())
 }
 
-/// Reports a name that no variant has.
+/// Reports a name that is not the name of a variant.
 fn check_name(word: &str, place: Place, variants: &[Variant], findings: &mut Findings) {
     let compared = variants.iter().filter(|variant| variant.against.is_some());
     let known = compared.map(|variant| variant.name.as_str());
     match variants.iter().find(|variant| variant.name == word) {
         Some(found) if found.against.is_none() => {
             findings.add(Finding::new(place, format!("`{word}` is a baseline")).help(
-                "a baseline is measured in each group that has a variant of it; remove it here",
+                "`weigh` adds a baseline to each group with one of its variants. Remove it here",
             ))
         }
         Some(_) => {}

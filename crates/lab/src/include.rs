@@ -12,8 +12,8 @@ use crate::merge::merge;
 use crate::reading::{Reading, tidy};
 use crate::structure::{self, Role};
 
-/// What to do about a second document in a file.
-const ONE_DOCUMENT: &str = "a file holds one lab; remove the `---`, or make two files of it";
+/// The help for a second document in a file.
+const ONE_DOCUMENT: &str = "a file contains one lab. Remove the `---`, or write two files";
 
 impl Reading<'_> {
     /// The tree of a lab with everything it includes, and these settings instead of its own. `None`
@@ -58,7 +58,7 @@ impl Reading<'_> {
                 };
                 self.findings.add(
                     Finding::new(place, "the file is empty")
-                        .help("a lab begins with `question:`; see docs/labs.md"),
+                        .help("a lab begins with `question:`. See docs/labs.md"),
                 );
             }
             // What the file would have declared is unknown now, so nothing may be called
@@ -106,8 +106,10 @@ impl Reading<'_> {
                 .collect();
             circle.push(format!("`{}`", path.display()));
             self.findings.add(
-                Finding::new(place, "this include comes back to itself")
-                    .help(format!("{}: break the circle", circle.join(" includes "))),
+                Finding::new(place, "this include forms a circle").help(format!(
+                    "{}. Remove one of these includes",
+                    circle.join(" includes ")
+                )),
             );
             return None;
         }
@@ -124,9 +126,8 @@ impl Reading<'_> {
             }
             Err(why) => {
                 self.has_gaps = true;
-                self.findings.add(
-                    Finding::new(place, why).help("paths are relative to the file that includes"),
-                );
+                self.findings
+                    .add(Finding::new(place, why).help("paths are relative to the including file"));
                 None
             }
         };

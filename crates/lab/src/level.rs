@@ -52,7 +52,7 @@ impl Format for Level {
             Ok(rate) if rate > Rate::ZERO => Ok(Level::Rate(rate)),
             _ => Err(Misspelling::new(
                 format!("`{text}` is not a level of load"),
-                "write a rate, `100/s`, for an open loop, or a number of connections, `8`, for a closed one",
+                "write a rate such as `100/s` for an open loop, or a number of connections such as `8` for a closed loop",
             )),
         }
     }

@@ -102,7 +102,7 @@ pub fn scenario(path: &Path, files: &dyn Files) -> Result<Scenario, Mistakes> {
     } = reading;
     // As for a lab: see `parse_with`.
     if scenario.is_none() && findings.count() == 0 {
-        let message = "a defect of weigh: this scenario is refused and nothing says why";
+        let message = "a defect of weigh: it refused this scenario without a reason";
         findings.add(Finding::new(Place::default(), message));
     }
     findings.settle(sources)?;
@@ -139,7 +139,7 @@ pub fn parse_with(
     // Every step that gives up reports why. Without this check, one that forgot it would end in a
     // panic.
     if lab.is_none() && findings.count() == 0 {
-        let message = "a defect of weigh: this lab is refused and nothing says why";
+        let message = "a defect of weigh: it refused this lab without a reason";
         findings.add(Finding::new(Place::default(), message));
     }
     // From here on the lab exists: one mistake, and this has returned.

@@ -39,7 +39,7 @@ fn value<F: Quantity + Clone>(
     let text = scope.text(system, template, *place, reading);
     if text.systems().next().is_some() {
         let message = "a limit cannot hold an address";
-        let help = "give a setting whose value is a limit or `none`";
+        let help = "use a setting with a limit or `none` as its value";
         reading
             .findings
             .add(Finding::new(*place, message).help(help));

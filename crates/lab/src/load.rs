@@ -125,10 +125,9 @@ fn check_threads(file: &LoadFile, load: &Load, findings: &mut Findings) {
             "{} threads for {connections_max} connections",
             threads.value
         );
-        findings.add(
-            Finding::new(threads.place, message)
-                .help("a thread without a connection sends nothing; write fewer threads"),
-        );
+        findings.add(Finding::new(threads.place, message).help(format!(
+            "each thread needs a connection. Lower `threads` to {connections_max}"
+        )));
     }
 }
 
@@ -158,15 +157,15 @@ fn rate_choice(file: &LoadFile, reading: &mut Reading<'_>) -> Option<RateChoice>
         if let Some(place) = place {
             let help = match key {
                 "count" => {
-                    "the run chooses a rate for a length of time: write `duration` in place of `count`, or a rate"
+                    "`rate: auto` chooses a rate for a duration. Write `duration` instead of `count`, or write a rate"
                 }
                 _ => {
-                    "a rate of a scenario is one of iterations, which the run does not choose: write a rate, such as `10/s`"
+                    "`rate: auto` cannot choose a rate of iterations. Write a rate, such as `10/s`"
                 }
             };
             reading.findings.add(
-                Finding::new(place, format!("`{key}` beside `rate: auto`"))
-                    .related(rate.place, "which is given here")
+                Finding::new(place, format!("`{key}` cannot be used with `rate: auto`"))
+                    .related(rate.place, "given here")
                     .help(help),
             );
         }
@@ -176,7 +175,7 @@ fn rate_choice(file: &LoadFile, reading: &mut Reading<'_>) -> Option<RateChoice>
     })
 }
 
-/// The one key that says how requests arrive.
+/// The one key that defines how requests arrive.
 fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
     let mut given = WAYS.iter().filter_map(|way| load.node.entry(way.key));
     let findings = &mut reading.findings;
@@ -186,8 +185,8 @@ fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
             return None;
         }
         findings.add(
-            Finding::new(load.key_place, "nothing says how requests arrive").help(
-                "give `connections: 100` (closed loop), `rate: 100/s` or `phases` (open loop), `capacity` (which looks for the highest rate), or `sweep` (several loads)",
+            Finding::new(load.key_place, "the load has no rate and no number of connections").help(
+                "give `connections: 100` (closed loop), `rate: 100/s` or `phases` (open loop), `capacity` (search for the highest rate), or `sweep` (several loads)",
             ),
         );
         return None;
@@ -201,7 +200,7 @@ fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
             )
             .related(first.key_place, "given here")
             .help(
-                "`connections` makes a closed loop, `rate` and `phases` an open one; \
+                "`connections` makes a closed loop, and `rate` and `phases` make an open loop. \
                  `connections-max` limits the connections of an open loop",
             ),
         );
@@ -220,15 +219,17 @@ fn check_slice(file: &LoadFile, findings: &mut Findings) {
     let (Written(LongerThanZero(slice)), place) = (*value, *place);
     if let Some(count) = &file.count {
         findings.add(
-            Finding::new(place, "`slice` beside `count`")
-                .related(count.place, "which is given here")
-                .help("slices are planned by time; end the load by `duration` alone"),
+            Finding::new(place, "`slice` cannot be used with `count`")
+                .related(count.place, "given here")
+                .help(
+                    "slices are planned by time. Remove `count` and end the load with `duration`",
+                ),
         );
     }
     if slice < SLICE_MIN {
         findings.add(
             Finding::new(place, format!("a slice of {slice:?} is too short"))
-                .help("write at least `50ms`; its beginning does not count"),
+                .help("the beginning of a slice does not count. Write at least `50ms`"),
         );
     }
     if let Some(duration) = &file.duration {
@@ -257,11 +258,13 @@ fn check_neighbors(choice: &Entry, load: &Node, is_chosen: bool, reading: &mut R
     let stops = is_chosen || ends.iter().any(|key| load.entry(key).is_some());
     if choice.key != "phases" && !stops && !reading.has_gaps {
         let help = match choice.key.as_str() {
-            "capacity" => "give `duration: 5s`: each rate is held that long",
-            "sweep" => "give `duration: 5s`: each level is held that long in a round",
-            _ => "give `duration: 5s`, `count: 10000`, or both: then the first to come ends it",
+            "capacity" => "give `duration: 5s`, the time that each rate is held",
+            "sweep" => "give `duration: 5s`, the time that each level is held in a round",
+            _ => {
+                "give `duration: 5s`, `count: 10000`, or both. The load ends at the first of the two"
+            }
         };
-        findings.add(Finding::new(choice.key_place, "nothing says when the load ends").help(help));
+        findings.add(Finding::new(choice.key_place, "the load has no end").help(help));
     }
     let way = WAYS.iter().find(|way| way.key == choice.key);
     let misplaced = way.map_or(&[][..], |way| way.misplaced);
@@ -269,41 +272,41 @@ fn check_neighbors(choice: &Entry, load: &Node, is_chosen: bool, reading: &mut R
     for entry in given.filter(|entry| !entry.is_guess) {
         let (message, help) = match entry.key.as_str() {
             "duration" => (
-                "`duration` beside `phases`",
-                "each phase has a duration of its own; remove this one",
+                "`duration` cannot be used with `phases`",
+                "each phase has its own duration. Remove this one",
             ),
             "count" if choice.key == "sweep" => (
-                "`count` beside `sweep`",
-                "each level is held for `duration`, so that all take as long; remove this key",
+                "`count` cannot be used with `sweep`",
+                "each level is held for `duration`, so that all levels take the same time. Remove this key",
             ),
             "count" => (
-                "`count` beside `capacity`",
-                "each rate is held for `duration`, which is how long it must be sustained; remove this key",
+                "`count` cannot be used with `capacity`",
+                "a rate counts as sustained if it is held for `duration`. Remove this key",
             ),
             "slice" => (
-                "`slice` in an open loop",
-                "only a closed loop (`connections`) moves from variant to variant in slices; side by side, an open loop sends each request to all of them",
+                "`slice` cannot be used in an open loop",
+                "only a closed loop (`connections`) moves from variant to variant in slices. An open loop side by side sends each request to all variants",
             ),
             "arrival" => (
-                "`arrival` beside `connections`",
-                "a closed loop sends when the last answer is complete; only `rate` and `phases` have arrivals",
+                "`arrival` cannot be used with `connections`",
+                "a closed loop sends when the previous answer is complete. Only `rate` and `phases` have arrivals",
             ),
             "realtime" => (
-                "`realtime` beside `connections`",
-                "a closed loop has no times to keep; only `rate` and `phases` have",
+                "`realtime` cannot be used with `connections`",
+                "a closed loop has no due times. Only `rate` and `phases` have them",
             ),
             "spin" => (
-                "`spin` beside `connections`",
-                "a closed loop has no times to keep; only `rate` and `phases` have",
+                "`spin` cannot be used with `connections`",
+                "a closed loop has no due times. Only `rate` and `phases` have them",
             ),
             _ => (
-                "`connections-max` beside `connections`",
-                "a closed loop has exactly `connections`; only `rate` and `phases` need a limit",
+                "`connections-max` cannot be used with `connections`",
+                "a closed loop has exactly `connections`. Only `rate` and `phases` need a limit",
             ),
         };
         findings.add(
             Finding::new(entry.key_place, message)
-                .related(choice.key_place, "which is given here")
+                .related(choice.key_place, "given here")
                 .help(help),
         );
     }

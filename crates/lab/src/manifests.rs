@@ -18,13 +18,13 @@ const REPLICAS_MAX: u32 = 64;
 /// In place of what is left out: so that a setting can say that all is applied.
 const NONE: &str = "none";
 
-/// What is said of a text that needs an address.
+/// The message and the help for a text that needs an address.
 const ADDRESS: (&str, &str) = (
-    "manifests cannot have this address",
-    "objects of the files reach each other by the names of their Services; add the other system to the files",
+    "manifests cannot contain this address",
+    "objects in manifests reach each other by the names of their Services. Add the other system to the files",
 );
 
-/// What a variant makes of `manifests`; `None` where that is wrong, which is reported.
+/// The manifests of a variant. `None` if a key is wrong, which is reported.
 pub(crate) fn of(
     (system, file): (&str, &At<ManifestsFile>),
     scope: &Scope<'_>,
@@ -50,7 +50,7 @@ pub(crate) fn of(
     if files.is_empty() && !file.files.0.is_empty() {
         reading.findings.add(
             Finding::new(place, "`manifests` without a file")
-                .help("name the files under `files`; a setting that is empty names none"),
+                .help("name the files under `files`. An empty setting names no file"),
         );
         return None;
     }

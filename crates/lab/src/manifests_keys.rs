@@ -1,11 +1,11 @@
-//! Which keys do not go with manifests.
+//! Keys that cannot be used with manifests.
 
 use yaml_with_places::Node;
 
 use crate::origin_keys::{ONE_ORIGIN, report_beside};
 use crate::reading::Reading;
 
-/// Keys that say how a system is built and started, and where manifests say that.
+/// Keys that define how a system is built and started, with the help for manifests.
 const OF_PROCESSES: [(&str, &str); 13] = [
     ("run", ONE_ORIGIN),
     ("image", ONE_ORIGIN),
@@ -14,19 +14,25 @@ const OF_PROCESSES: [(&str, &str); 13] = [
     ("folder", "paths are relative to the lab file"),
     (
         "build",
-        "images are built before the run; a cluster fetches them",
+        "a cluster pulls its images. Build them before the run",
     ),
     ("env", "write `manifests.changes.NAME.env`"),
-    ("limits", "limits stand in the manifests, as `resources`"),
-    ("pin", "a cluster pins by its CPU manager"),
-    ("needs", "no program of this machine is run"),
-    ("version", "the digests of its images are recorded"),
+    ("limits", "write limits in the manifests, as `resources`"),
+    ("pin", "a cluster pins containers with its CPU manager"),
+    (
+        "needs",
+        "a system from manifests runs no program of this machine",
+    ),
+    (
+        "version",
+        "the recording already contains the digests of its images",
+    ),
     ("replicas", "write `manifests.changes.NAME.replicas`"),
-    ("balance", "what balances is the Service"),
+    ("balance", "the Service is the balancer"),
 ];
 
 /// Reports keys that do not go together, in the tree of one system.
 pub(crate) fn check_keys(system: &Node, reading: &mut Reading<'_>) {
-    let origin = ("manifests", "its objects come from manifests, says this");
+    let origin = ("manifests", "this key takes its objects from manifests");
     report_beside(system, origin, OF_PROCESSES, reading);
 }

@@ -1,14 +1,14 @@
-//! Which keys do not go with the place that a system comes from.
+//! Keys that cannot be used with the origin of a system.
 
 use yaml_with_places::{Finding, Node};
 
 use crate::reading::Reading;
 
-/// What to do about a second place.
-pub(crate) const ONE_ORIGIN: &str = "a system comes from one place; remove one of the two";
+/// The help for a second source.
+pub(crate) const ONE_ORIGIN: &str = "a system has one source. Remove one of the two";
 
-/// Reports keys beside that of an origin, in the tree of one system; each key has its help. `said` is
-/// what the origin says of the system.
+/// Reports keys that cannot be used with that of an origin, in the tree of one system. Each key has its
+/// help. `said` is the label of the origin.
 pub(crate) fn report_beside<'k>(
     system: &Node,
     (origin, said): (&str, &'static str),
@@ -21,9 +21,12 @@ pub(crate) fn report_beside<'k>(
     for (key, help) in keys {
         if let Some(other) = system.entry(key) {
             reading.findings.add(
-                Finding::new(other.key_place, format!("`{key}` beside `{origin}`"))
-                    .related(entry.key_place, said)
-                    .help(help),
+                Finding::new(
+                    other.key_place,
+                    format!("`{key}` cannot be used with `{origin}`"),
+                )
+                .related(entry.key_place, said)
+                .help(help),
             );
         }
     }

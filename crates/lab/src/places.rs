@@ -110,8 +110,8 @@ impl Places<'_> {
         if !is_name(name) || !system.is_none_or(is_name) {
             if self.has_names() {
                 reading.findings.add(
-                    Finding::new(place, format!("`{{{{{word}}}}}` is not a place"))
-                        .help(list("places here are", self.names().into_iter())),
+                    Finding::new(place, format!("`{{{{{word}}}}}` is not a placeholder"))
+                        .help(list("the placeholders here are", self.names().into_iter())),
                 );
                 // Empty, because `None` would look at its inside again.
                 return Some(Value::Known(String::new()));
@@ -121,9 +121,9 @@ impl Places<'_> {
         let known = self.names();
         let Some(scope) = self.scope else {
             let help = did_you_mean(word, known.iter().copied())
-                .unwrap_or_else(|| list("known here are", known.iter().copied()));
+                .unwrap_or_else(|| list("the names here are", known.iter().copied()));
             reading.findings.add(
-                Finding::new(place, format!("`{{{{{word}}}}}` means nothing here")).help(help),
+                Finding::new(place, format!("`{{{{{word}}}}}` is not defined here")).help(help),
             );
             // The mistake is reported; an empty value keeps the rest of the text checkable.
             return Some(Value::Known(String::new()));
@@ -134,9 +134,8 @@ impl Places<'_> {
         // rendered.
         let Ok(value) = text.render(&|_| None) else {
             reading.findings.add(
-                Finding::new(place, format!("`{{{{{word}}}}}` is an address")).help(
-                    "requests go to the target; addresses are known to systems and to `proof`",
-                ),
+                Finding::new(place, format!("`{{{{{word}}}}}` is an address"))
+                    .help("requests go to the target. Use addresses in systems and in `proof`"),
             );
             return Some(Value::Known(String::new()));
         };

@@ -90,7 +90,7 @@ impl Prover<'_> {
                     ask.place,
                     format!("`{shown}` does not begin with an address"),
                 )
-                .help("write the system that is asked: `{{origin.url}}/seen`"),
+                .help("begin with the address of a system: `{{origin.url}}/seen`"),
             );
         }
         let is_running = |system: &str| self.stack.iter().any(|setup| setup.system == system);
@@ -98,8 +98,8 @@ impl Prover<'_> {
             // What the target needs may stand in a file that could not be read.
             if !reading.has_gaps {
                 reading.findings.add(
-                    Finding::new(ask.place, format!("`{system}` does not run for every variant that must prove this"))
-                        .help("a system runs when the target needs it; give the proof to the variants that do"),
+                    Finding::new(ask.place, format!("`{system}` does not run for every variant with this proof"))
+                        .help("a system runs only if the target needs it. Give this proof only to variants that start this system"),
                 );
             }
         }
@@ -114,8 +114,8 @@ impl Prover<'_> {
             }
             _ => {
                 reading.findings.add(
-                    Finding::new(at, "one number must be named in what is asked for")
-                        .help("give either `json: /requests` or `metric: requests_total`"),
+                    Finding::new(at, "expected exactly one of `json` and `metric`")
+                        .help("give `json: /requests` or `metric: requests_total`"),
                 );
                 return None;
             }
@@ -140,7 +140,7 @@ impl Prover<'_> {
                     place,
                     format!("`{system}` is shared, so it counts the requests of all variants"),
                 )
-                .help("ask a system that each variant has for itself, or remove its `shared`"),
+                .help("ask a system that is not shared, or remove its `shared`"),
             );
         }
     }
@@ -182,7 +182,7 @@ impl Prover<'_> {
         if let Some(times) = times.filter(|_| request.is_none()) {
             reading.findings.add(
                 Finding::new(times.place, "`times` without `request`")
-                    .help("say what is sent so often: `request: {path: /who}`"),
+                    .help("name the request to repeat: `request: {path: /who}`"),
             );
         }
         Some(ProofWhat::Answer {
@@ -208,7 +208,7 @@ impl Prover<'_> {
             if number.is_none_or(|number| number == 0) {
                 reading.findings.add(
                     Finding::new(written.place, format!("`{text}` is not a number of values"))
-                        .help("write a whole number from 1, or a setting that holds one"),
+                        .help("write a whole number of at least 1, or a setting with such a value"),
                 );
             }
             number
@@ -217,11 +217,8 @@ impl Prover<'_> {
         let most = file.value.at_most.as_ref().map(&mut number);
         if least.is_none() && most.is_none() {
             reading.findings.add(
-                Finding::new(
-                    file.place,
-                    "nothing says how many different values there must be",
-                )
-                .help("give `at-least: 4`, `at-most: 4` or both"),
+                Finding::new(file.place, "`distinct` has no limit")
+                    .help("give `at-least: 4`, `at-most: 4` or both"),
             );
             return None;
         }
@@ -247,7 +244,7 @@ impl Prover<'_> {
     }
 }
 
-/// Keys that belong to one kind of proof and not to another.
+/// Reports keys that belong to another kind of proof.
 fn check_neighbors(file: &ProofFile, at: Place, reading: &mut Reading<'_>) -> Option<()> {
     let of_seen = [
         ("json", file.json.as_ref().map(|it| it.place)),
@@ -278,11 +275,11 @@ fn check_neighbors(file: &ProofFile, at: Place, reading: &mut Reading<'_>) -> Op
         (Some(ask), _, Some((key, place))) => {
             Finding::new(place, format!("`ask` and `{key}` exclude each other"))
                 .related(ask.place, "`ask` is given here")
-                .help("what a system saw and what the target answers are two proofs")
+                .help("a proof checks either the counters of a system (`ask`) or an answer (`request`, `expect`). Split it in two")
         }
         (None, Some((key, place)), _) => Finding::new(place, format!("`{key}` without `ask`"))
-            .help("say which system is asked: `ask: \"{{origin.url}}/seen\"`; what stands in an answer goes under `expect`"),
-        (None, None, None) => Finding::new(at, "this proof asks for nothing")
+            .help("name the system to ask: `ask: \"{{origin.url}}/seen\"`. For a value in an answer, use `expect`"),
+        (None, None, None) => Finding::new(at, "this proof has no check")
             .help("give `ask`, `request` or `expect`"),
         // Keys of one kind only.
         _ => return Some(()),
@@ -301,22 +298,25 @@ fn rule(file: &ProofFile, at: Place, reading: &mut Reading<'_>) -> Option<SeenRu
     let is_relative = least.or(most).or(exactly).is_some();
     if exactly.is_some() && least.or(most).is_some() {
         reading.findings.add(
-            Finding::new(at, "`exactly-per-request` beside another limit")
-                .help("exactly is both at least and at most"),
+            Finding::new(
+                at,
+                "`exactly-per-request` cannot be used with another limit",
+            )
+            .help("`exactly-per-request` is both a lower and an upper limit. Remove the other one"),
         );
     }
     match &file.equals {
         Some(_) if is_relative => {
             reading.findings.add(
-                Finding::new(at, "`equals` beside a number per request")
-                    .help("`equals` looks at the value after the load, the others at its growth; make it two proofs"),
+                Finding::new(at, "`equals` cannot be used with a number per request")
+                    .help("`equals` checks the value after the load, and the other keys check its growth. Write two proofs"),
             );
             None
         }
         Some(equals) if file.metric.is_some() => {
             reading.findings.add(
-                Finding::new(equals.place, "`equals` looks at JSON only")
-                    .help("compare a metric with the requests: `at-least-per-request: 1`"),
+                Finding::new(equals.place, "`equals` cannot be used with `metric`")
+                    .help("`equals` compares JSON values. Compare a metric with the requests: `at-least-per-request: 1`"),
             );
             None
         }
@@ -328,7 +328,7 @@ fn rule(file: &ProofFile, at: Place, reading: &mut Reading<'_>) -> Option<SeenRu
         }),
         None => {
             reading.findings.add(
-                Finding::new(at, "nothing says what the number must be").help(
+                Finding::new(at, "the proof has no condition for the number").help(
                     "give `at-least-per-request: 1`, `at-most-per-request`, `exactly-per-request` or `equals`",
                 ),
             );
@@ -337,7 +337,7 @@ fn rule(file: &ProofFile, at: Place, reading: &mut Reading<'_>) -> Option<SeenRu
     }
 }
 
-/// How a proof without a name is called.
+/// The name of a proof without a name.
 fn usual_name(what: &ProofWhat) -> String {
     match what {
         ProofWhat::Seen { url, number, .. } => match number {

@@ -166,7 +166,7 @@ impl Format for Bytes {
         // As with times, this also ends what was read as infinity.
         if bytes > SIZE_MAX {
             return wrong(
-                "it is more than any machine has",
+                "no machine has this much memory",
                 "write for example `1GiB`".to_owned(),
             );
         }
@@ -222,7 +222,7 @@ fn read_rate(text: &str) -> Result<Rate, Misspelling> {
     }
     if per_second > RATE_MAX {
         return wrong(
-            "it is more than a thousand million a second",
+            "it is more than 1000000000/s",
             "write for example `100/s`".to_owned(),
         );
     }
@@ -381,7 +381,7 @@ impl Format for Numbers {
             )),
             None => Err(Misspelling::new(
                 format!("`{text}` is not a range"),
-                "write two whole numbers, which both belong to it: `1..1000`",
+                "write its first and last whole number: `1..1000`",
             )),
         }
     }

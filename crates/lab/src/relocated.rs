@@ -7,7 +7,7 @@ impl Lab {
     /// balancer of the lab's own is left out: where its system is found, something balances already.
     ///
     /// # Errors
-    /// A sentence that names the first system for which there is no place.
+    /// A sentence that names the first system without an address.
     pub fn relocated(
         mut self,
         place: &dyn Fn(&str, &str) -> Option<Elsewhere>,
@@ -17,7 +17,7 @@ impl Lab {
             systems.retain(|setup| setup.balances.is_none());
             for setup in systems {
                 let found = place(name, &setup.system)
-                    .ok_or_else(|| format!("`{}` of `{name}` has no place", setup.system))?;
+                    .ok_or_else(|| format!("`{}` of `{name}` has no address", setup.system))?;
                 relocate(setup, found);
             }
         }

@@ -27,7 +27,7 @@ pub(crate) struct Replicas {
     pub(crate) balance: Balance,
 }
 
-/// What a variant makes of `replicas` and `balance`; none for a system without a balancer.
+/// The instances of a system in a variant. `None` for a system without a balancer.
 pub(crate) fn of(
     scope: &Scope<'_>,
     (name, file): (&At<Name>, &SystemFile),
@@ -47,7 +47,7 @@ pub(crate) fn of(
         if let Some(at) = balance_at {
             reading.findings.add(
                 Finding::new(at.place, "`balance` without `replicas`")
-                    .help("say how many instances there are: `replicas: 4`"),
+                    .help("give the number of instances: `replicas: 4`"),
             );
         }
         return None;
@@ -64,11 +64,9 @@ pub(crate) fn of(
                 reading.findings.add(
                     Finding::new(
                         replicas_at.place,
-                        format!("{count} instances and no balancer before them"),
+                        format!("{count} instances need a balancer, found `balance: none`"),
                     )
-                    .help(
-                        "write `balance: leastconn` or `roundrobin`; `none` goes with one instance",
-                    ),
+                    .help("write `balance: leastconn` or `roundrobin`. `none` needs `replicas: 1`"),
                 );
             }
             return None;
@@ -76,16 +74,19 @@ pub(crate) fn of(
         Some(other) => {
             let place = balance_at.map_or(replicas_at.place, |at| at.place);
             reading.findings.add(
-                Finding::new(place, format!("`{other}` is not a way to balance"))
-                    .help("write `leastconn`, `roundrobin`, or `none` for one instance alone"),
+                Finding::new(
+                    place,
+                    format!("expected `leastconn`, `roundrobin` or `none`, found `{other}`"),
+                )
+                .help("write `none` only for one instance"),
             );
             return None;
         }
     };
     if scope.is_encrypted(system) {
         reading.findings.add(
-            Finding::new(replicas_at.place, "`replicas` beside `scheme: https`")
-                .help("the balancer speaks HTTP in the clear with the load and with the instances; remove one"),
+            Finding::new(replicas_at.place, "`replicas` cannot be used with `scheme: https`")
+                .help("the balancer uses plain HTTP with the load and with the instances. Remove one of the two"),
         );
         return None;
     }
@@ -97,7 +98,7 @@ fn count(text: &str, place: Place, reading: &mut Reading<'_>) -> Option<u32> {
     let count = number.filter(|count| (1..=COUNT_MAX).contains(count));
     if count.is_none() {
         let advice =
-            format!("write a whole number from 1 to {COUNT_MAX}, or a setting that holds one");
+            format!("write a whole number from 1 to {COUNT_MAX}, or a setting with such a value");
         reading.findings.add(
             Finding::new(place, format!("`{text}` is not a number of instances")).help(advice),
         );
@@ -166,10 +167,10 @@ pub(crate) fn check_names(systems: &Systems<'_>, reading: &mut Reading<'_>) {
             reading.findings.add(
                 Finding::new(
                     other.place,
-                    format!("`{}` is a name that `replicas` of `{system}` gives", other.value.0),
+                    format!("`replicas` of `{system}` already uses the name `{}`", other.value.0),
                 )
                 .related(replicas.place, "given here")
-                .help("instances are called `NAME-1`, `NAME-2` and so on, and what is before them `NAME-balancer`; choose another name"),
+                .help("instances are named `NAME-1`, `NAME-2` and so on, and their balancer `NAME-balancer`. Choose another name"),
             );
         }
     }

@@ -187,9 +187,9 @@ pub(crate) fn check_scenario(load: &LoadFile, own: Option<&SentFile>, reading: &
     let own = own.and_then(|own| own.requests.0.first());
     if let (Some(scenario), Some(first)) = (&load.scenario, own) {
         reading.findings.add(
-            Finding::new(first.place, "`requests` of a variant, and the lab has a `scenario`")
+            Finding::new(first.place, "a variant cannot have `requests` if the lab has a `scenario`")
                 .related(scenario.place, "`scenario` is given here")
-                .help("all variants take the same steps; let a setting stand in them, or give the lab `requests`"),
+                .help("all variants follow the same steps. Use a setting in the steps, or give the lab `requests`"),
         );
     }
 }
@@ -202,9 +202,9 @@ fn check_names(found: &[Found], reading: &mut Reading<'_>) {
         if let Some((_, first)) = first {
             reading.findings.add(
                 Finding::new(*place, format!("two requests are named `{}`", request.name))
-                    .related(*first, "the first is given here")
+                    .related(*first, "the first request with this name")
                     .help(
-                        "give each a `name` of its own; to send one more often, give it a `weight`",
+                        "give each request its own `name`. To send one more often, give it a `weight`",
                     ),
             );
         }
@@ -265,8 +265,8 @@ impl Sending<'_, '_> {
         if !matches!(extension.as_ref(), "json" | "graphql") {
             reading.findings.add(
                 Finding::new(place, format!("`{}` is not a request", path.display())).help(
-                    "requests are `.json` (a body) or `.graphql` (a query); any other body is given as \
-                     `{body: file, headers: {Content-Type: …}}`",
+                    "request files are `.json` (a body) or `.graphql` (a query). For any other body \
+                     write `{body: file, headers: {Content-Type: …}}`",
                 ),
             );
             return None;
@@ -276,7 +276,7 @@ impl Sending<'_, '_> {
             Err(why) => {
                 reading.findings.add(
                     Finding::new(place, why)
-                        .help("paths are relative to the file they are written in"),
+                        .help("paths are relative to the file that contains them"),
                 );
                 return None;
             }
@@ -430,14 +430,14 @@ fn check_one_body(request: &RequestFile, reading: &mut Reading<'_>) -> Option<()
                 format!("`{first}` and `{second}` exclude each other"),
             )
             .related(first_place, format!("`{first}` is given here"))
-            .help("a request has one body"),
+            .help("a request has one body. Remove one of the two"),
         );
         return None;
     }
     if let (Some(variables), None) = (&request.variables, &request.query) {
         reading.findings.add(
             Finding::new(variables.place, "`variables` without `query`")
-                .help("for a body of your own give `json`"),
+                .help("`variables` belong to a `query`. For another body write `json`"),
         );
     }
     Some(())
@@ -468,14 +468,14 @@ fn check_headers(headers: &Headers, reading: &mut Reading<'_>) {
         reading.findings.add(
             Finding::new(
                 name.place,
-                format!("`{}` is written by the generator itself", name.value.0),
+                format!("the generator itself writes `{}`", name.value.0),
             )
-            .help("remove it; `keep-alive: off` opens a connection for every request"),
+            .help("remove it. For a new connection per request write `keep-alive: off`"),
         );
     }
 }
 
-/// What every answer must look like.
+/// The rules for every answer.
 pub(crate) fn expect(file: &ExpectFile, places: Places<'_>, reading: &mut Reading<'_>) -> Expect {
     // An answer is held against what is known beforehand.
     let known = Places {
@@ -503,7 +503,7 @@ pub(crate) fn expect(file: &ExpectFile, places: Places<'_>, reading: &mut Readin
     }
 }
 
-/// Which statuses are right.
+/// The rule for the status.
 fn status(file: &ExpectFile, reading: &mut Reading<'_>) -> StatusRule {
     let Some(written) = &file.status else {
         return StatusRule::Success;

@@ -72,7 +72,12 @@ impl Lab {
 fn of_base(base: Result<&Lab, &str>, variant: &Variant, name: String) -> Variant {
     let found = base.map_err(str::to_owned).and_then(|lab| {
         let found = lab.all().find(|other| other.name == variant.name);
-        found.ok_or_else(|| format!("the lab has no variant `{}` there", variant.name))
+        found.ok_or_else(|| {
+            format!(
+                "the lab of the older revision has no variant `{}`",
+                variant.name
+            )
+        })
     });
     let (systems, absent) = match found {
         Ok(older) => (older.systems.clone(), None),

@@ -38,8 +38,11 @@ pub(crate) fn of_file(path: &Path, reading: &mut Reading<'_>) -> Option<Scenario
     let expect = requests::expect(&file.expect, known, reading);
     if expect.same_as_baseline {
         reading.findings.add(
-            Finding::new(tree.place, "`same-as: baseline` without a baseline")
-                .help("only a lab has one; give `body: file` instead"),
+            Finding::new(
+                tree.place,
+                "`same-as: baseline` needs a baseline, which a scenario file does not have",
+            )
+            .help("give `body: file` instead"),
         );
     }
     Some(Scenario {

@@ -298,9 +298,9 @@ impl<'a> Filling<'_, 'a, '_, '_> {
             known.extend(Form::ALL.map(|(word, _)| word));
         }
         let help = did_you_mean(&reference.word, known.iter().copied())
-            .unwrap_or_else(|| list("known here are", known.iter().copied()));
+            .unwrap_or_else(|| list("the names here are", known.iter().copied()));
         self.reading
             .findings
-            .add(Finding::new(place, format!("`{reference}` means nothing here")).help(help));
+            .add(Finding::new(place, format!("`{reference}` is not defined here")).help(help));
     }
 }

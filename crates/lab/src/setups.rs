@@ -268,15 +268,18 @@ impl System<'_> {
             reading.findings.add(
                 Finding::new(
                     command.place,
-                    "this command needs an address, which is not known yet",
+                    "this command needs an address that is not known yet",
                 )
-                .help("addresses are known only while systems run: to `run` and `env`"),
+                .help("addresses are known only while systems run. Use them in `run` or `env`"),
             );
         }
         if words.iter().any(Text::has_instance) {
             reading.findings.add(
-                Finding::new(command.place, "this command is the same for all instances")
-                    .help("`{{instance}}` is known only while systems run: to `run` and `env`"),
+                Finding::new(
+                    command.place,
+                    "this command runs once for all instances, so it cannot use `{{instance}}`",
+                )
+                .help("`{{instance}}` is known only while systems run. Use it in `run` or `env`"),
             );
         }
         words
@@ -309,10 +312,10 @@ impl System<'_> {
         let is_told = heard.any(|text| text.systems().any(|heard| heard == system));
         if !is_told && !reading.has_gaps && !self.scope.systems.has_wrong_env(system) {
             reading.findings.add(
-                Finding::new(run_at, format!("`{system}` is not told where to listen")).help(
+                Finding::new(run_at, format!("`{system}` has no listen address")).help(
                     match self.file.image {
-                        None => "hand it `{{addr}}`, `{{port}}`, `{{url}}` or `{{socket}}` in `run` or `env`",
-                        Some(_) => "say at which `port` it listens inside, or hand it `{{addr}}`, `{{port}}` or `{{url}}` in `command` or `env`",
+                        None => "add `{{addr}}`, `{{port}}`, `{{url}}` or `{{socket}}` to `run` or `env`",
+                        Some(_) => "write the `port` on which it listens in the container. Or add `{{addr}}`, `{{port}}` or `{{url}}` to `command` or `env`",
                     },
                 ),
             );

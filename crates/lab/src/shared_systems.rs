@@ -1,4 +1,4 @@
-//! Systems of which one process serves all variants.
+//! Shared systems: one process serves all variants.
 
 use yaml_with_places::{At, Finding, Findings};
 
@@ -37,7 +37,9 @@ pub(crate) fn check(
                 last.is_some_and(|last| last.system == system)
             });
         let message = if is_target {
-            Some(format!("`{system}` gets the load, so it cannot be shared"))
+            Some(format!(
+                "`{system}` receives the load, so it cannot be shared"
+            ))
         } else if file.replicas.is_some() {
             Some(format!("`{system}` has `replicas`, so it cannot be shared"))
         } else {
@@ -45,13 +47,13 @@ pub(crate) fn check(
         };
         if let Some(message) = message {
             findings.add(Finding::new(shared.place, message).help(
-                "one process of a shared system serves all variants: remove `shared`, or what differs",
+                "one process of a shared system serves all variants. Remove `shared`, or the difference",
             ));
         }
     }
 }
 
-/// Why variants cannot have this system together.
+/// The reason why variants cannot share this system.
 fn why_not(
     system: &str,
     found: &[(&str, &Setup)],
@@ -61,11 +63,11 @@ fn why_not(
     let own = first.after.iter().find(|other| !is_shared(other));
     if let Some(other) = own {
         return Some(format!(
-            "`{system}` is shared and needs `{other}`, which each variant has for itself"
+            "`{system}` is shared, but it needs `{other}`, which is not shared"
         ));
     }
     let (name, _) = found.iter().find(|(_, setup)| setup != first)?;
     Some(format!(
-        "`{system}` is shared and differs between `{first_name}` and `{name}`"
+        "`{system}` is shared, but it differs between `{first_name}` and `{name}`"
     ))
 }

@@ -1,4 +1,4 @@
-//! What a step of a scenario adds to its request: think time, and values captured from its answer.
+//! The parts of a step besides its request: think time, and values captured from its answer.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::formats::{HeaderName, Name, Pattern, Pointer, Written};
 use crate::reading::Reading;
 use crate::wire::{CaptureFile, StepFile};
 
-/// What a step adds to its request.
+/// The parts of a step besides its request.
 pub(crate) fn step(name: String, file: &StepFile, reading: &mut Reading<'_>) -> Step {
     let mut captures = Vec::new();
     for (name, At { value, place }) in &file.capture.0 {
@@ -20,7 +20,9 @@ pub(crate) fn step(name: String, file: &StepFile, reading: &mut Reading<'_>) -> 
                     name.place,
                     format!("a captured value cannot be named `{text}`"),
                 )
-                .help(format!("`{{{{{text}}}}}` has a meaning of its own")),
+                .help(format!(
+                    "`{{{{{text}}}}}` has a fixed meaning. Choose another name"
+                )),
             );
         }
         captures.extend(place_of(value, *place, reading).map(|from| {
@@ -55,7 +57,7 @@ fn place_of(file: &CaptureFile, at: Place, reading: &mut Reading<'_>) -> Option<
         (None, None) if file.regex.is_some() => Some(CaptureFrom::Body),
         (None, None) => {
             reading.findings.add(
-                Finding::new(at, "nothing says where the value stands")
+                Finding::new(at, "the captured value has no source")
                     .help("give `json: /data/id`, `header: Location` or `regex: 'id=([0-9]+)'`"),
             );
             None
@@ -64,7 +66,7 @@ fn place_of(file: &CaptureFile, at: Place, reading: &mut Reading<'_>) -> Option<
             reading.findings.add(
                 Finding::new(header.place, "`json` and `header` exclude each other")
                     .related(json.place, "`json` is given here")
-                    .help("a value stands in one place; give the other a name of its own"),
+                    .help("a captured value has one source. Capture the other under another name"),
             );
             None
         }

@@ -70,7 +70,7 @@ fn without_lab_keys(mut root: Node, findings: &mut Findings) -> Node {
                         entry.key_place,
                         format!("an included file cannot have `{}`", entry.key),
                     )
-                    .help("move it to the lab; what several labs share is included by each"),
+                    .help("move it to the lab. Included files contain only keys that several labs can share"),
                 );
             }
             belongs

@@ -13,7 +13,7 @@ use crate::reading::Reading;
 use crate::ways::way;
 use crate::wire::LoadFile;
 
-/// What `sweep` says, the lowest level first, with the load of that level; none where it is wrong, which is
+/// The levels of `sweep`, the lowest first, and the load of the lowest. `None` if it is wrong, which is
 /// reported.
 pub(crate) fn check(
     file: &LoadFile,
@@ -34,11 +34,11 @@ pub(crate) fn check(
     for At { value, place } in written {
         let Verbatim(level) = value;
         if matches!(level, Level::Rate(_)) != matches!(first, Level::Rate(_)) {
-            let message = format!("`{level}` beside `{first}`");
+            let message = format!("`{level}` cannot be used with `{first}`");
             refuse(
                 *place,
                 message,
-                "write rates or connections: the two are different kinds of load",
+                "rates and connections are different kinds of load. Write only one kind",
             );
             return None;
         }
@@ -46,8 +46,8 @@ pub(crate) fn check(
         if !seen.insert(level.amount().to_bits()) {
             refuse(
                 *place,
-                format!("`{level}` twice"),
-                "each level is measured once",
+                format!("`{level}` is given twice"),
+                "each level is measured once. Remove one of the two",
             );
             return None;
         }
@@ -93,11 +93,11 @@ fn check_neighbors(first: Level, entry: &Entry, file: &LoadFile, reading: &mut R
     for (key, place) in given {
         if let Some(place) = place.filter(|_| way(kind).misplaced.contains(&key)) {
             reading.findings.add(
-                Finding::new(place, format!("`{key}` beside a `sweep` of {kind}"))
-                    .related(entry.key_place, "which is given here")
+                Finding::new(place, format!("`{key}` cannot be used with a `sweep` of {kind}"))
+                    .related(entry.key_place, "given here")
                     .help(match kind {
-                        "rate" => "only a closed loop moves from variant to variant in slices; remove this key",
-                        _ => "a closed loop has no times to keep, and exactly its connections; remove this key",
+                        "rate" => "only a closed loop moves from variant to variant in slices. Remove this key",
+                        _ => "a closed loop has no due times and a fixed number of connections. Remove this key",
                     }),
             );
         }

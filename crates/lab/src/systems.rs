@@ -102,7 +102,7 @@ impl<'a> Systems<'a> {
                         name.place,
                         format!("the system `{}` has no `run`", name.value.0),
                     )
-                    .help("give the command that runs it, the `image` of its container, the `compose` file of its services, its `manifests`, or the `url` where it runs already"),
+                    .help("give the command that runs it, the `image` of its container, the `compose` file of its services, its `manifests`, or the `url` at which it already runs"),
                 );
             }
             if let Some(tree) = tree {
@@ -186,10 +186,10 @@ impl<'a> Systems<'a> {
             .map(|other| format!("did you mean `{other}.{setting}`?"));
         let whose = system.map_or("the lab".to_owned(), |system| format!("`{system}`"));
         let declare = if known.clone().next().is_none() {
-            format!("{whose} has no settings; declare it with its usual value under `settings`")
+            format!("{whose} has no settings. Declare it with its usual value under `settings`")
         } else {
-            let known = list("has", known.clone());
-            format!("{whose} {known}; a setting is declared with its usual value under `settings`")
+            let known = list("has the settings", known.clone());
+            format!("{whose} {known}. Declare a setting with its usual value under `settings`")
         };
         Finding::new(place, format!("{whose} has no setting `{setting}`")).help(
             did_you_mean(setting, known)
@@ -219,7 +219,7 @@ pub(crate) fn list<'a>(what: &str, words: impl Iterator<Item = &'a str>) -> Stri
     format!("{what} {}", words.join(", "))
 }
 
-/// What the keys of `ready` say must go together.
+/// Reports keys of `ready` that cannot be used together.
 fn check_ready(file: &SystemFile, reading: &mut Reading<'_>) {
     let Some(At {
         value: ReadyFile::Mapping(probe),
@@ -236,8 +236,8 @@ fn check_ready(file: &SystemFile, reading: &mut Reading<'_>) {
     }
     if let (Some(_), Some(state)) = (&probe.path, &probe.state) {
         reading.findings.add(
-            Finding::new(state.place, "`state` beside `path`")
-                .help("a path that answers says more; remove one of the two"),
+            Finding::new(state.place, "`state` cannot be used with `path`")
+                .help("a path that answers is the stronger proof. Remove one of the two"),
         );
     }
 }
@@ -247,8 +247,9 @@ fn check_reserved(settings: &Settings, reading: &mut Reading<'_>) {
         let word = name.value.0.as_str();
         if RESERVED.contains(&word) {
             reading.findings.add(
-                Finding::new(name.place, format!("a setting cannot be named `{word}`"))
-                    .help(format!("`{{{{{word}}}}}` has a meaning of its own")),
+                Finding::new(name.place, format!("a setting cannot be named `{word}`")).help(
+                    format!("`{{{{{word}}}}}` has a fixed meaning. Choose another name"),
+                ),
             );
         }
     }

@@ -23,7 +23,7 @@ impl Table {
         }?;
         if table.rows.is_empty() {
             return Err(
-                "expected a header row and rows of values, or JSON lines; found no row".to_owned(),
+                "expected a header row and rows of values, or JSON lines, found no row".to_owned(),
             );
         }
         Ok(table)

@@ -164,7 +164,7 @@ impl Format for Command {
         let Some(words) = shlex::split(&tight) else {
             return Err(Misspelling::new(
                 format!("a quote in `{text}` is not closed"),
-                "commands are split as a shell would, but no shell runs them",
+                "`weigh` splits commands like a shell, but runs them without one. Close the quote",
             ));
         };
         if words.first().is_none_or(String::is_empty) {
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_split_or_filled_is_refused() {
-        assert_snapshot!(check("echo 'a"), @"a quote in `echo 'a` is not closed; commands are split as a shell would, but no shell runs them");
+        assert_snapshot!(check("echo 'a"), @"a quote in `echo 'a` is not closed; `weigh` splits commands like a shell, but runs them without one. Close the quote");
         assert_snapshot!(check("echo {{a"), @"a template in `echo {{a` is not closed; write `{{name}}`, with two braces on each side");
         assert_snapshot!(check("echo {{a b}}"), @"`{{a b}}` is not a template; write `{{setting}}` or `{{system.setting}}`");
         assert_snapshot!(check("   "), @"the command is empty; write a program and its arguments");

@@ -198,7 +198,7 @@ impl Text {
                 Piece::Plain(plain) => text.push_str(plain),
                 Piece::Instance => text.push_str(
                     &instance
-                        .ok_or("`{{instance}}` has no value: nothing of the system runs yet")?
+                        .ok_or("`{{instance}}` has no value: the system does not run yet")?
                         .to_string(),
                 ),
                 Piece::Address { system, form } => {
@@ -219,7 +219,7 @@ impl Text {
                             Some(path) => path.display().to_string(),
                             None => {
                                 return Err(none(
-                                    "Unix socket; hand it `{{socket}}` in its own `run` or `env`",
+                                    "Unix socket. Add `{{socket}}` to its own `run` or `env`",
                                 ));
                             }
                         },
@@ -334,8 +334,8 @@ mod tests {
         assert!(text.has_socket_of("server") && !text.has_socket_of("origin"));
         assert_eq!(
             text.render(&|_| Some(address.into())).unwrap_err(),
-            "`{{server.socket}}` has no value: `server` has no Unix socket; \
-             hand it `{{socket}}` in its own `run` or `env`"
+            "`{{server.socket}}` has no value: `server` has no Unix socket. \
+             Add `{{socket}}` to its own `run` or `env`"
         );
     }
 }

@@ -6,7 +6,7 @@ use crate::origin_keys::report_beside;
 use crate::reading::Reading;
 use crate::template::{Part, Template};
 
-/// Keys that say how a system is built, started or kept, which is not done to one that runs already.
+/// Keys that define how a system is built, started or kept. They have no meaning for a running system.
 const OF_STARTED: [&str; 14] = [
     "run", "image", "folder", "build", "env", "scheme", "limits", "pin", "needs", "version",
     "replicas", "balance", "shared", "after",
@@ -27,12 +27,18 @@ pub(crate) fn check_keys(system: &Node, reading: &mut Reading<'_>) {
     {
         reading.findings.add(
             Finding::new(attach.key_place, "`attach` without `url`")
-                .help("what is started here is watched anyway; remove it"),
+                .help("`weigh` always watches the systems that it starts. Remove this key"),
         );
     }
-    let help = "what runs already is not built, started or limited; remove one of the two";
+    let help =
+        "`weigh` does not build, start or limit a system that already runs. Remove one of the two";
     let keys = OF_STARTED.map(|key| (key, help));
-    report_beside(system, ("url", "it runs already, says this"), keys, reading);
+    report_beside(
+        system,
+        ("url", "this key means that it already runs"),
+        keys,
+        reading,
+    );
 }
 
 /// Whether the scheme of a URL stands in it as text.

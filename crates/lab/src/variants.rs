@@ -111,7 +111,7 @@ pub(crate) fn variants<'a>(file: &'a LabFile, reading: &mut Reading<'_>) -> Vec<
             }
             (Some(name), Some(ForFile::Names(_))) => reading.findings.add(
                 Finding::new(name.place, "`name` and a list in `for` exclude each other")
-                    .help("with a list, each item is the name of a variant; with factors, as in `for: {size: [1, 10]}`, a name may hold `{{size}}`"),
+                    .help("each item of a list is the name of a variant. With factors, as in `for: {size: [1, 10]}`, a name may contain `{{size}}`"),
             ),
             (None, None) => reading.findings.add(
                 Finding::new(variant.place, "the variant has no name")
@@ -136,8 +136,9 @@ fn crossed<'a>(
         let Name(factor) = value;
         if RESERVED.contains(&factor.as_str()) {
             reading.findings.add(
-                Finding::new(*place, format!("a factor cannot be named `{factor}`"))
-                    .help(format!("`{{{{{factor}}}}}` has a meaning of its own")),
+                Finding::new(*place, format!("a factor cannot be named `{factor}`")).help(format!(
+                    "`{{{{{factor}}}}}` has a fixed meaning. Choose another name"
+                )),
             );
         }
         let with = |known: &Vec<(String, String)>, value: &At<Verbatim<Title>>| {
@@ -234,7 +235,7 @@ pub(crate) fn groups<'d, 'a>(
                     format!("no baseline for a variant {}", wanted.join(" and ")),
                 )
                 .related(first.place, "the baselines")
-                .help("a variant is compared with the baseline of the same factors: give both `for` with the same values"),
+                .help("a variant is compared with the baseline of the same factors. Give both `for` with the same values"),
             );
         }
     }
@@ -256,7 +257,10 @@ pub(crate) fn check_names(
         let finding = if first < baselines.len() && index >= baselines.len() {
             Finding::new(
                 variant.place,
-                format!("the variant `{}` is named as the baseline", variant.name),
+                format!(
+                    "the variant `{}` has the same name as the baseline",
+                    variant.name
+                ),
             )
             .related(all[first].place, "the baseline")
         } else {
@@ -267,6 +271,7 @@ pub(crate) fn check_names(
             .label("and again here")
             .related(all[first].place, "first here")
         };
-        findings.add(finding.help("names become rows of the report; give each its own"));
+        findings
+            .add(finding.help("names become rows of the report. Give each variant its own name"));
     }
 }

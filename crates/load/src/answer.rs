@@ -64,11 +64,11 @@ pub enum Failure {
     /// The request itself is wrong.
     #[error("the request cannot be sent: {0}")]
     Request(#[from] RequestError),
-    /// No connection came about; the text says why.
+    /// No connection, for the reason in the text.
     #[error("cannot connect: {0}")]
     Connect(String),
     /// No complete answer in time.
-    #[error("expected an answer within {limit:?}, found {found_bytes} bytes of one")]
+    #[error("expected an answer within {limit:?}, found {found_bytes} bytes of it")]
     Timeout {
         /// The time allowed.
         limit: Duration,
@@ -89,16 +89,16 @@ pub enum Failure {
         /// Bytes of the answer that had come by then.
         found_bytes: usize,
     },
-    /// What came is not an HTTP answer; the text says what is wrong with it.
+    /// The received bytes are not an HTTP answer. The text contains the reason.
     #[error("{0}")]
     Protocol(String),
-    /// The answer exceeds the bounds; the text says which.
+    /// The answer exceeds a bound, named in the text.
     #[error("{0}")]
     TooLarge(String),
 }
 
 impl Failure {
-    /// Under which outcome it counts; `None` for a request that was never sent because it is wrong.
+    /// The outcome that it counts under. `None` for an invalid request that was never sent.
     #[must_use]
     pub fn kind(&self) -> Option<FailureKind> {
         match self {

@@ -34,13 +34,13 @@ enum Coding {
 /// The reason why the content of a body is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodingError {
-    /// A coding that nobody here reads.
+    /// An unsupported coding.
     #[error(
-        "the body has the content coding `{0}`, which cannot be decoded; known are gzip, deflate, br and zstd"
+        "the body has the content coding `{0}`, which cannot be decoded. Supported codings are gzip, deflate, br and zstd"
     )]
     Unknown(String),
     /// Too many codings on one body.
-    #[error("the body has {0} content codings, one upon the other; at most 4 are decoded")]
+    #[error("the body has {0} content codings. At most 4 can be decoded")]
     Many(usize),
     /// The body ends within its coding.
     #[error(
@@ -52,7 +52,7 @@ pub enum CodingError {
         /// Length of the body as it came.
         bytes: usize,
     },
-    /// The body is not what its coding says.
+    /// The body does not match its coding.
     #[error("the body is damaged: its {bytes} bytes are not `Content-Encoding: {coding}` ({why})")]
     Damaged {
         /// The value of the header.
@@ -64,7 +64,7 @@ pub enum CodingError {
     },
     /// The content is larger than allowed.
     #[error(
-        "the body is too large: its {bytes} bytes of `Content-Encoding: {coding}` stand for more than {most} bytes"
+        "the body is too large: its {bytes} bytes of `Content-Encoding: {coding}` decode to more than {most} bytes"
     )]
     TooLarge {
         /// The value of the header.
@@ -259,7 +259,7 @@ fn unbrotli(body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
             BrotliResult::NeedsMoreOutput => {}
             BrotliResult::NeedsMoreInput => return Err(Fault::Truncated),
             BrotliResult::ResultFailure => {
-                return Err(Fault::Damaged("no Brotli stream".to_owned()));
+                return Err(Fault::Damaged("not a Brotli stream".to_owned()));
             }
         }
     }

@@ -1,8 +1,8 @@
-//! Why a load could not be begun, or one of its requests not be sent.
+//! Why a load could not be started, or one of its requests not be sent.
 
 use schedule::PlanError;
 
-/// Why a load could not be begun. What goes wrong later is an outcome.
+/// Why a load could not be started. Later failures are outcomes.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The job has no request.
@@ -17,7 +17,7 @@ pub enum LoadError {
         method: String,
         /// Its path.
         path: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: RequestError,
     },
     /// The data has columns and no row.
@@ -35,7 +35,7 @@ pub enum LoadError {
     },
     /// The weights have no common turn of sensible length.
     #[error(
-        "the weights need a turn of more than 65,536 requests; use smaller weights, or ones with a common divisor"
+        "the weights need a cycle of more than 65,536 requests. Use smaller weights, or weights with a common divisor"
     )]
     Weights,
     /// The job has steps, and not one for each request.
@@ -46,18 +46,18 @@ pub enum LoadError {
         /// Number of steps.
         steps: usize,
     },
-    /// A number of the job is 0 that must be at least 1; the text says which, as in "connection".
+    /// A number of the job is 0 and must be at least 1. The text names it, as in "connection".
     #[error("expected at least one {0}, found 0")]
     Zero(&'static str),
-    /// Nothing would end the closed loop: neither a number of requests nor a time.
-    #[error("expected a number of requests or a duration after which to stop, found neither")]
+    /// The closed loop has no end: neither a number of requests nor a time.
+    #[error("expected a number of requests or a duration for the end of the load, found neither")]
     Endless,
     /// The phases of the open loop make no plan.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The system does not allow so many connections.
     #[error(
-        "{connections} connections need {needed} open files and the system allows {allowed}; raise it with `ulimit -n`"
+        "{connections} connections need {needed} open files, but the system allows {allowed}. Raise the limit with `ulimit -n`"
     )]
     OpenFiles {
         /// Connections asked for.
@@ -87,20 +87,20 @@ pub enum LoadError {
         /// The system's words.
         reason: rustix::io::Errno,
     },
-    /// Jobs that are to run together differ in what they share; the text says in what, as in "spin share".
+    /// Jobs that run together differ in a shared setting. The text names it, as in "spin share".
     #[error("expected the same {0} in all jobs that run together")]
     Unlike(&'static str),
     /// Slices that overlap or are empty, or that a load cannot have.
     #[error(
-        "expected slices of a closed loop without steps, in order, disjoint and not empty, found others"
+        "expected slices of a closed loop without steps, in order, disjoint and not empty, found other slices"
     )]
     Slices,
     /// The plan has more slots than times may be kept.
-    #[error("expected at most {kept} slots, whose times are kept, found a plan of {planned}")]
+    #[error("expected a plan of at most {kept} slots with recorded times, found {planned}")]
     SlotsKept {
         /// Slots of the plan.
         planned: u64,
-        /// What [`Job::keep_slots`](crate::Job::keep_slots) allows; at most 2^32.
+        /// The limit of [`Job::keep_slots`](crate::Job::keep_slots), at most 2^32.
         kept: usize,
     },
 }
@@ -113,8 +113,8 @@ pub enum RequestError {
     Method(String),
     /// The path cannot stand in a request line.
     #[error(
-        "expected a path that starts with `/` and has no spaces or control characters, found \
-         `{0}`; write such characters as %20"
+        "expected a path that starts with `/` and has no spaces or control characters, found `{0}`. \
+         Encode such characters, for example as %20"
     )]
     Path(String),
     /// A header name is not a token.
@@ -130,7 +130,7 @@ pub enum RequestError {
     },
     /// It brings a `Content-Length` that is not the length of its body.
     #[error(
-        "header `Content-Length`: the body has {body_bytes} bytes, found `{value}`; leave it out"
+        "header `Content-Length`: the body has {body_bytes} bytes, found `{value}`. Remove the header"
     )]
     ContentLength {
         /// Length of the body.
@@ -139,17 +139,17 @@ pub enum RequestError {
         value: String,
     },
     /// It brings a `Content-Length`, and its body has another length in each slot.
-    #[error("header `Content-Length`: the body differs from slot to slot; leave it out")]
+    #[error("header `Content-Length`: the body differs from slot to slot. Remove the header")]
     LengthOfTemplate,
     /// It brings a `Transfer-Encoding`; bodies are framed by the generator.
-    #[error("header `Transfer-Encoding`: bodies are sent with their length; leave it out")]
+    #[error("header `Transfer-Encoding`: bodies are sent with their length. Remove the header")]
     TransferEncoding,
     /// `{{random:…}}` in it names no range.
     #[error("expected a range such as `1..1000`, found `{0}`")]
     Range(String),
-    /// `{{name}}` in it stands for nothing in the data.
+    /// `{{name}}` in it is not in the data.
     #[error(
-        "no column `{name}`; the data has `{columns}`, and there are `{{{{index}}}}` and `{{{{random:1..1000}}}}`; a captured value is known to the steps after it"
+        "no column `{name}`. The data has `{columns}`, and `{{{{index}}}}` and `{{{{random:1..1000}}}}` always exist. A captured value is known only to later steps"
     )]
     Place {
         /// The name in braces.
@@ -162,14 +162,14 @@ pub enum RequestError {
     Pattern {
         /// The pattern.
         pattern: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// HTTP/2 cannot carry it; the text says why.
+    /// HTTP/2 cannot carry it, for the reason in the text.
     #[error("over HTTP/2: {0}")]
     Http2(String),
     /// Its weight is 0, so it would never be sent.
-    #[error("expected a weight of at least 1, found 0; leave the request out")]
+    #[error("expected a weight of at least 1, found 0. Remove the request instead")]
     Weight,
 }
 
@@ -177,14 +177,14 @@ pub enum RequestError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
     /// The name of the target is one that no certificate can be for.
-    #[error("expected a host name or an address that a certificate can be for, found `{0}`")]
+    #[error("expected a host name or an address that a certificate can contain, found `{0}`")]
     Name(String),
     /// The text of trusted authorities is not PEM, or holds no certificate.
     #[error("expected certificates of authorities in PEM form, found {0}")]
     Authorities(String),
     /// The system has no trusted authorities.
     #[error(
-        "the system has no list of trusted authorities{0}; name your own, or skip the verification of certificates"
+        "the system has no list of trusted authorities{0}. Name your own authorities, or skip the verification of certificates"
     )]
     System(String),
     /// The TLS library refused for another reason, in its words.

@@ -266,7 +266,7 @@ impl Lane {
                 answer: [&[], &[]],
             };
             self.failed(&slot, fault, || {
-                "every connection was busy until the grace after the plan was over".to_owned()
+                "every connection was busy until the end of the grace period".to_owned()
             });
             self.trace(&slot, false, now_ns);
         }

@@ -16,9 +16,9 @@ pub enum Mismatch {
     Status {
         /// The rule.
         expected: StatusRule,
-        /// What was answered.
+        /// The status of the answer.
         found: u16,
-        /// Of a redirect, where it leads.
+        /// The target of a redirect.
         location: Option<Box<str>>,
     },
     /// The body has GraphQL errors, or is no GraphQL answer.
@@ -30,7 +30,7 @@ pub enum Mismatch {
          at byte {at}"
     )]
     Body {
-        /// Where the first difference is, from 0.
+        /// The position of the first difference, from 0.
         at: usize,
         /// Length of the right body.
         expected_bytes: usize,
@@ -42,9 +42,9 @@ pub enum Mismatch {
     Member {
         /// JSON pointer to it; empty for the whole body.
         pointer: String,
-        /// What should be there, in words.
+        /// The expected value, in words.
         expected: String,
-        /// What is there.
+        /// The value found.
         found: String,
     },
     /// The content of an encoded body.
@@ -59,7 +59,7 @@ pub enum Mismatch {
     #[error("{0}")]
     Coding(CodingError),
     /// An encoded body is longer than what is kept of one.
-    #[error("expected an encoded body of at most {most} bytes, found a longer one")]
+    #[error("expected an encoded body of at most {most} bytes, found a longer body")]
     EncodedTooLarge {
         /// The most that is kept.
         most: usize,
@@ -83,19 +83,19 @@ pub enum Mismatch {
         matching(pattern.as_deref())
     )]
     Capture {
-        /// What places call it.
+        /// Its name in placeholders.
         name: String,
-        /// Where it should stand.
+        /// Its expected source.
         from: CaptureFrom,
-        /// What a part of it should match.
+        /// The pattern for a part of it.
         pattern: Option<String>,
-        /// What was there, in words.
+        /// The value found, in words.
         found: String,
     },
 }
 
 impl Mismatch {
-    /// Under which outcome it counts.
+    /// The outcome that it counts under.
     #[must_use]
     pub fn kind(&self) -> FailureKind {
         match self {

@@ -348,9 +348,7 @@ impl Parser {
         match status {
             0..100 => return Err(ParseError::Malformed("a status below 100")),
             101 => {
-                return Err(ParseError::Malformed(
-                    "a switch to another protocol, which a load does not speak",
-                ));
+                return Err(ParseError::Malformed("a switch to another protocol"));
             }
             102..200 | 100 => return Ok(Some((length, None))),
             200.. => {}
@@ -454,7 +452,7 @@ fn malformed_head(error: httparse::Error) -> ParseError {
         httparse::Error::HeaderValue => "a malformed header value",
         httparse::Error::NewLine => "a malformed line end in its head",
         httparse::Error::Status => "a malformed status line",
-        httparse::Error::Version => "something that does not begin with `HTTP/1.1` or `HTTP/1.0`",
+        httparse::Error::Version => "bytes that do not begin with `HTTP/1.1` or `HTTP/1.0`",
         httparse::Error::TooManyHeaders => "more header lines than fit into its head",
         httparse::Error::Token => "a malformed token in its head",
     })

@@ -302,14 +302,14 @@ mod tests {
     #[test]
     fn what_would_break_the_request_is_refused() {
         insta::assert_snapshot!(check(&request("GE T", "/", &[], ""), true), @"error: expected a method such as `GET`, found `GE T`");
-        insta::assert_snapshot!(check(&request("GET", "/a b", &[], ""), true), @"error: expected a path that starts with `/` and has no spaces or control characters, found `/a b`; write such characters as %20");
+        insta::assert_snapshot!(check(&request("GET", "/a b", &[], ""), true), @"error: expected a path that starts with `/` and has no spaces or control characters, found `/a b`. Encode such characters, for example as %20");
         insta::assert_snapshot!(check(&request("GET", "/", &[("a b", "")], ""), true), @"error: expected a header name such as `Content-Type`, found `a b`");
         insta::assert_snapshot!(check(&request("GET", "/", &[("a", "b\r\nc: d")], ""), true).replace('\r', ""), @"
         error: header `a`: expected a value on one line, found `b
         c: d`
         ");
-        insta::assert_snapshot!(check(&request("GET", "/", &[("Content-Length", "7")], "body"), true), @"error: header `Content-Length`: the body has 4 bytes, found `7`; leave it out");
-        insta::assert_snapshot!(check(&request("GET", "/", &[("Transfer-Encoding", "chunked")], ""), true), @"error: header `Transfer-Encoding`: bodies are sent with their length; leave it out");
+        insta::assert_snapshot!(check(&request("GET", "/", &[("Content-Length", "7")], "body"), true), @"error: header `Content-Length`: the body has 4 bytes, found `7`. Remove the header");
+        insta::assert_snapshot!(check(&request("GET", "/", &[("Transfer-Encoding", "chunked")], ""), true), @"error: header `Transfer-Encoding`: bodies are sent with their length. Remove the header");
     }
 
     #[test]

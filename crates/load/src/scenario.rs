@@ -71,7 +71,7 @@ impl Wanted {
             Some(pattern) => {
                 let groups = pattern
                     .captures(&whole)
-                    .ok_or_else(|| missing("nothing that matches"))?;
+                    .ok_or_else(|| missing("no match"))?;
                 // The first group where there is one, so that a pattern may name what is around it.
                 let part = groups.get(1).or(groups.get(0));
                 part.expect("a match has its whole").as_str().to_owned()
@@ -79,7 +79,7 @@ impl Wanted {
         };
         // It may be meant for a header, which it would end.
         if value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
-            return Err(missing("one of several lines"));
+            return Err(missing("a value of several lines"));
         }
         Ok(value)
     }
@@ -150,11 +150,11 @@ mod tests {
         );
         insta::assert_snapshot!(
             find(CaptureFrom::Body, Some("a+"), None, "bb"),
-            @"expected a value in the body that matches `a+` to capture as `id`, found nothing that matches"
+            @"expected a value in the body that matches `a+` to capture as `id`, found no match"
         );
         insta::assert_snapshot!(
             find(json("/n"), None, None, r#"{"n":"a\r\nb"}"#),
-            @"expected a value at `/n` of the body to capture as `id`, found one of several lines"
+            @"expected a value at `/n` of the body to capture as `id`, found a value of several lines"
         );
     }
 }

@@ -102,9 +102,9 @@ pub(crate) fn refusal(error: &io::Error) -> (FailureKind, String) {
     if error.raw_os_error() != Some(Errno::ADDRNOTAVAIL.raw_os_error()) {
         return (FailureKind::Connect, error.to_string());
     }
-    let reason = "the generator has no free local port for another connection (EADDRNOTAVAIL); keep \
-                  connections alive, use fewer of them or a Unix socket, or spread the load over \
-                  more addresses";
+    let reason = "the generator has no free local port for another connection (EADDRNOTAVAIL). Keep \
+                  connections alive, use fewer connections or a Unix socket, or spread the load \
+                  over more addresses";
     (FailureKind::LocalPort, reason.to_owned())
 }
 
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(kind, FailureKind::LocalPort);
         for word in [
             "generator",
-            "keep connections alive",
+            "Keep connections alive",
             "Unix socket",
             "more addresses",
         ] {

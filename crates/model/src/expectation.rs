@@ -114,7 +114,7 @@ impl StatusRule {
             [StatusPart::Class(2)] => Ok(StatusRule::Success),
             [StatusPart::Code(code)] => Ok(StatusRule::Exactly(*code)),
             parts if parts.len() > StatusSet::PARTS_MAX => Err(format!(
-                "expected at most {} statuses, found {}; write classes such as 4xx",
+                "expected at most {} statuses, found {}. Write classes such as 4xx",
                 StatusSet::PARTS_MAX,
                 parts.len()
             )),

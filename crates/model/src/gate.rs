@@ -57,16 +57,16 @@ pub enum Relation {
     AtLeast,
 }
 
-/// Why a text is no gate.
+/// Why a text is not a gate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{what}; a gate reads `VARIANT METRIC overhead|ratio|value < QUANTITY`, for example `rhai p99 overhead < 0.2ms`"
+    "{what}. A gate has the form `VARIANT METRIC overhead|ratio|value < QUANTITY`, for example `rhai p99 overhead < 0.2ms`"
 )]
 pub struct GateError {
     what: String,
 }
 
-/// How gates are written, for `--help` and docs.
+/// The grammar of gates, for `--help` and docs.
 #[must_use]
 pub fn gate_grammar() -> String {
     format!(
@@ -112,7 +112,7 @@ impl FromStr for Gate {
             .ok_or_else(|| wrong(format!("expected a metric before `{subject}`")))?;
         let metric = Metric::named(word).ok_or_else(|| {
             let known = Metric::ALL.map(Metric::name).join(", ");
-            wrong(format!("`{word}` is not a metric; they are {known}"))
+            wrong(format!("`{word}` is not a metric. The metrics are {known}"))
         })?;
         // All that is left: a variant's name may have spaces.
         let variant = words.join(" ");

@@ -12,7 +12,7 @@
 // Here, because everything that needs Linux waits for this crate: one sentence, and no list of missing names.
 #[cfg(not(target_os = "linux"))]
 compile_error!(
-    "weigh runs on Linux only: it measures with epoll, control groups and /proc; use a Linux machine, or a virtual one"
+    "weigh runs on Linux only, because it measures with epoll, control groups and /proc. Use a Linux machine or a virtual machine"
 );
 
 pub mod as_micros;

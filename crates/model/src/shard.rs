@@ -25,9 +25,11 @@ struct ShardText {
     of: u32,
 }
 
-/// A text or a pair of numbers that is no shard.
+/// A text or a pair of numbers that is not a shard.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected a shard such as 2/4, with a number from 1 to that of all, found {found}")]
+#[error(
+    "expected a shard such as 2/4, with a number from 1 to the number of shards, found {found}"
+)]
 pub struct ShardError {
     found: String,
 }

@@ -43,16 +43,16 @@ pub enum HalfWidth {
     Amount(f64),
 }
 
-/// Why a text is no stopping rule.
+/// Why a text is not a stopping rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{what}; write a figure and half of the width its interval shall have, for example `p99 ±2%` or `p99 ±0.1ms`, or `gates`"
+    "{what}. Write a figure and half of the width of its interval, for example `p99 ±2%` or `p99 ±0.1ms`, or `gates`"
 )]
 pub struct UntilError {
     what: String,
 }
 
-/// How it is written, for `--help` and docs.
+/// Its grammar, for `--help` and docs.
 #[must_use]
 pub fn until_grammar() -> String {
     format!(
@@ -83,7 +83,7 @@ impl FromStr for Until {
         let name = name.trim();
         let metric = Metric::named(name).ok_or_else(|| {
             let known = Metric::ALL.map(Metric::name).join(", ");
-            wrong(format!("`{name}` is not a figure; they are {known}"))
+            wrong(format!("`{name}` is not a figure. The figures are {known}"))
         })?;
         Ok(Until {
             // Written in one way, so that reports do not differ by a keyboard.
@@ -124,7 +124,7 @@ fn half_width(text: &str, metric: Metric) -> Result<HalfWidth, UntilError> {
         .filter(|number| number.is_finite() && *number > 0.0)
         .ok_or_else(|| {
             wrong(format!(
-                "expected a width above 0 behind `±`, found `{text}`"
+                "expected a width above 0 after `±`, found `{text}`"
             ))
         })?;
     // A metric that is a share has amounts in percent.

@@ -34,14 +34,14 @@ pub enum AttachError {
         /// Its number.
         pid: i32,
     },
-    /// None of its groups is its own and counts processor time.
+    /// It has no group of its own that counts processor time.
     #[error(
-        "no control group of process {pid} has `{word}` in its path and counts processor time; see /proc/{pid}/cgroup"
+        "no control group of process {pid} has `{word}` in its path and counts processor time. See /proc/{pid}/cgroup"
     )]
     NotInGroup {
         /// Its number.
         pid: i32,
-        /// What was looked for.
+        /// The expected word.
         word: String,
     },
     /// The folder does not count processor time.

@@ -12,11 +12,11 @@ use crate::outcome::Status;
 #[derive(Debug, Error)]
 pub enum RigError {
     /// The folder for logs or the keeper's log cannot be written.
-    #[error("cannot write the keeper's log `{}`: {source}; make its folder writable", path.display())]
+    #[error("cannot write the keeper's log `{}`: {source}. Make its folder writable", path.display())]
     Log {
         /// The log.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The keeper's program could not be run.
@@ -24,13 +24,13 @@ pub enum RigError {
     Start {
         /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The keeper is gone or does not answer; its systems are dead.
-    #[error("the keeper process {what}, so every system was stopped; its log is `{}`{}", log.display(), quoted(last_lines))]
+    #[error("the keeper process {what}, so every system was stopped. Its log `{}` {}", log.display(), quoted(last_lines))]
     KeeperLost {
-        /// What was seen.
+        /// The observed failure.
         what: String,
         /// The keeper's log.
         log: PathBuf,
@@ -39,12 +39,12 @@ pub enum RigError {
     },
     /// Processes that could not be killed.
     #[error(
-        "processes {pids:?} are still there after {within:?} of SIGKILL; look at them with `ps -o pid,stat,wchan,args`"
+        "processes {pids:?} are still alive {within:?} after SIGKILL. Inspect them with `ps -o pid,stat,wchan,args`"
     )]
     Unkillable {
         /// Their ids.
         pids: Vec<i32>,
-        /// How long it was tried.
+        /// The time since SIGKILL.
         within: Duration,
     },
 }
@@ -53,21 +53,21 @@ pub enum RigError {
 #[derive(Debug, Error)]
 pub enum SpawnError {
     /// The command has no words.
-    #[error("the command of `{name}` is empty; give a program")]
+    #[error("the command of `{name}` is empty. Give a program")]
     EmptyCommand {
         /// The system or build step.
         name: String,
     },
     /// There is no such program.
     #[error(
-        "`{name}` needs the program `{program}`, which is not {searched}; install it or correct the command"
+        "`{name}` needs the program `{program}`, which is not {searched}. Install it or correct the command"
     )]
     ProgramMissing {
         /// The system or build step.
         name: String,
         /// The program as it was written.
         program: String,
-        /// Where it was looked for.
+        /// The searched places.
         searched: String,
     },
     /// The folder to run in does not exist.
@@ -85,7 +85,7 @@ pub enum SpawnError {
         name: String,
         /// The log.
         log: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         reason: String,
     },
     /// The CPUs asked for cannot be had.
@@ -95,11 +95,11 @@ pub enum SpawnError {
         name: String,
         /// The CPUs asked for.
         cpus: Vec<usize>,
-        /// What the system said.
+        /// The error of the operating system.
         reason: String,
     },
     /// A limit makes no sense.
-    #[error("the limit `{limit}` of `{name}` is {found}; {expected}")]
+    #[error("the limit `{limit}` of `{name}` is {found}. {expected}")]
     Limit {
         /// The system.
         name: String,
@@ -107,7 +107,7 @@ pub enum SpawnError {
         limit: &'static str,
         /// The value found.
         found: String,
-        /// What would do.
+        /// The advice for the user.
         expected: &'static str,
     },
     /// The kernel refused to run the program.
@@ -117,7 +117,7 @@ pub enum SpawnError {
         name: String,
         /// The program that was found.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         reason: String,
     },
     /// The process that should watch it could not be set up.
@@ -125,7 +125,7 @@ pub enum SpawnError {
     Watch {
         /// The system or build step.
         name: String,
-        /// What went wrong.
+        /// The reason.
         reason: String,
     },
     /// The keeper is gone.
@@ -140,13 +140,13 @@ pub enum BuildError {
     #[error(transparent)]
     Spawn(#[from] SpawnError),
     /// It ended with something else than exit code 0.
-    #[error("`{command}` (building `{name}`) ended with {status}; its log is `{}`{}", log.display(), quoted(last_lines))]
+    #[error("`{command}` (building `{name}`) ended with {status}. Its log `{}` {}", log.display(), quoted(last_lines))]
     Failed {
         /// The build step.
         name: String,
         /// The command as a person would type it.
         command: String,
-        /// How it ended.
+        /// The status at its end.
         status: Status,
         /// Its log.
         log: PathBuf,
@@ -154,7 +154,7 @@ pub enum BuildError {
         last_lines: Vec<String>,
     },
     /// It did not end in its time, and was ended.
-    #[error("`{command}` ({name}) did not end within {within:?}; its log is `{}`{}", log.display(), quoted(last_lines))]
+    #[error("`{command}` ({name}) did not end within {within:?}. Its log `{}` {}", log.display(), quoted(last_lines))]
     TimedOut {
         /// The build step.
         name: String,
@@ -179,11 +179,11 @@ pub enum BuildError {
 #[derive(Debug, Error)]
 pub enum ReadyError {
     /// It ended first.
-    #[error("`{system}` ended with {status} before it was ready; its log is `{}`{}", log.display(), quoted(last_lines))]
+    #[error("`{system}` ended with {status} before it was ready. Its log `{}` {}", log.display(), quoted(last_lines))]
     Exited {
         /// The system.
         system: String,
-        /// How it ended.
+        /// The status at its end.
         status: Status,
         /// Its log.
         log: PathBuf,
@@ -191,13 +191,13 @@ pub enum ReadyError {
         last_lines: Vec<String>,
     },
     /// The time ran out.
-    #[error("`{system}` was not ready within {within:?}: {last_reason}; its log is `{}`{}", log.display(), quoted(last_lines))]
+    #[error("`{system}` was not ready within {within:?}: {last_reason}. Its log `{}` {}", log.display(), quoted(last_lines))]
     TimedOut {
         /// The system.
         system: String,
-        /// How long it was waited for.
+        /// The time allowed.
         within: Duration,
-        /// What the last probe said.
+        /// The reason of the last probe.
         last_reason: String,
         /// Its log.
         log: PathBuf,
@@ -215,8 +215,8 @@ pub enum ReadyError {
 /// Why the usage of a system is not known.
 #[derive(Debug, Error)]
 pub enum UsageError {
-    /// Nothing of it is left to read.
-    #[error("`{system}` has ended, and what it used can no longer be read")]
+    /// The system has ended and can no longer be read.
+    #[error("`{system}` has ended, so its resource usage can no longer be read")]
     Gone {
         /// The system.
         system: String,
@@ -226,9 +226,9 @@ pub enum UsageError {
 /// Log lines as they are put at the end of a message.
 fn quoted(lines: &[String]) -> String {
     if lines.is_empty() {
-        return " and is empty".to_owned();
+        return "is empty".to_owned();
     }
-    let mut text = " and ends with:".to_owned();
+    let mut text = "ends with:".to_owned();
     for line in lines {
         text.push_str("\n  | ");
         text.push_str(line);

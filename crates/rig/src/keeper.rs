@@ -283,7 +283,10 @@ impl Keeper {
             strays.is_empty()
         };
         if !clock::wait_until(KILL_WITHIN, has_none) {
-            console::complain("keeper", &"cannot kill what a shepherd has left");
+            console::complain(
+                "keeper",
+                &"cannot kill the remaining processes of a shepherd",
+            );
         }
     }
 
@@ -338,7 +341,10 @@ fn remove(folder: &Path) {
     if !clock::wait_until(REMOVE_WITHIN, is_gone)
         && let Some(error) = last
     {
-        console::complain("keeper", &format!("`{}` stays: {error}", folder.display()));
+        console::complain(
+            "keeper",
+            &format!("cannot remove `{}`: {error}", folder.display()),
+        );
     }
 }
 
@@ -351,7 +357,7 @@ fn explained(error: io::Error, exists: impl Fn(&str) -> bool) -> io::Error {
     match missing.filter(|_| error.kind() == io::ErrorKind::NotFound) {
         Some((path, mount)) => io::Error::new(
             error.kind(),
-            format!("`{path}` is not there; mount `{mount}` where weigh runs"),
+            format!("`{path}` does not exist. Mount `{mount}` where weigh runs"),
         ),
         None => error,
     }
@@ -367,7 +373,7 @@ mod tests {
         let said = explained(not_found(), |path| path != "/dev/null").to_string();
         assert_eq!(
             said,
-            "`/dev/null` is not there; mount `/dev` where weigh runs"
+            "`/dev/null` does not exist. Mount `/dev` where weigh runs"
         );
         let other = io::Error::from(io::ErrorKind::PermissionDenied);
         assert_eq!(

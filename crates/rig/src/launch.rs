@@ -46,7 +46,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some("shepherd") => shepherd::run(),
         Some("exec") => exec::run(),
         _ => Err(io::Error::other(
-            "expected `shepherd` or `exec`: this command is started by the keeper, not by people",
+            "expected `shepherd` or `exec`. Only the keeper starts this command",
         )),
     };
     match result {

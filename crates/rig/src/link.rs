@@ -123,7 +123,7 @@ impl Link {
                     self.leftovers = begun.leftovers;
                     return Ok(());
                 }
-                Some(Err(error)) => self.lose(format!("does not keep to the protocol ({error})")),
+                Some(Err(error)) => self.lose(format!("broke the protocol ({error})")),
                 None => self.receive(deadline),
             }
         }
@@ -154,7 +154,7 @@ impl Link {
             None => Err(io::ErrorKind::BrokenPipe.into()),
         };
         if let Err(error) = written {
-            self.lose(format!("takes no orders ({error})"));
+            self.lose(format!("cannot receive orders ({error})"));
         }
     }
 
@@ -200,7 +200,7 @@ impl Link {
         match wait_readable(&[&self.events], Some(timeout)) {
             Ok(ready) if ready[0] => self.fill(),
             Ok(_) => {}
-            Err(error) => self.lose(format!("cannot be listened to ({error})")),
+            Err(error) => self.lose(format!("cannot be read from ({error})")),
         }
         self.note_events();
     }
@@ -211,7 +211,7 @@ impl Link {
             Ok(ready) if ready[0] => self.fill(),
             Ok(_) if left.is_zero() => self.lose("does not answer".to_owned()),
             Ok(_) => {}
-            Err(error) => self.lose(format!("cannot be listened to ({error})")),
+            Err(error) => self.lose(format!("cannot be read from ({error})")),
         }
     }
 
@@ -225,7 +225,7 @@ impl Link {
         while let Some(event) = self.lines.next_value::<Event>() {
             match event {
                 Ok(event) => self.note(event),
-                Err(error) => self.lose(format!("does not keep to the protocol ({error})")),
+                Err(error) => self.lose(format!("broke the protocol ({error})")),
             }
         }
     }
@@ -264,10 +264,7 @@ impl Link {
         if self.lost.is_some() {
             return;
         }
-        tracing::debug!(
-            what,
-            "the keeper is given up; everything of the run is ended"
-        );
+        tracing::debug!(what, "the keeper is lost, so the whole run ends");
         self.lost = Some(what);
         // The keeper must not act any more while its run is cleared up here.
         self.orders = None;

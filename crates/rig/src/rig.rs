@@ -304,9 +304,9 @@ fn check_limits(name: &str, limits: Limits) -> Result<(), SpawnError> {
     match (limits.cpus, limits.memory) {
         // The kernel's smallest quota is 1 ms in 100 ms.
         (Some(cpus), _) if !(0.01..=100_000.0).contains(&cpus) => {
-            wrong("cpus", cpus.to_string(), "give 0.01 or more")
+            wrong("cpus", cpus.to_string(), "Give 0.01 or more")
         }
-        (_, Some(0)) => wrong("memory", "0".to_owned(), "give at least a few MiB"),
+        (_, Some(0)) => wrong("memory", "0".to_owned(), "Give at least a few MiB"),
         _ => Ok(()),
     }
 }

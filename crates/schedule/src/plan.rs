@@ -37,12 +37,12 @@ pub struct OpenPlan {
     end: u64,
 }
 
-/// Why phases make no plan.
+/// Why phases are not a plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
     /// There is no phase, or all of them together send nothing.
     #[error(
-        "expected a plan that sends at least one request, found none: give a phase with a rate above 0 and a duration"
+        "expected a plan that sends at least one request, found none. Give a phase with a rate above 0 and a duration"
     )]
     NothingToSend,
     /// Slots would be less than a nanosecond apart.
@@ -55,7 +55,7 @@ pub enum PlanError {
     },
     /// The times of a ramp this long could not be told to the nanosecond.
     #[error(
-        "expected a ramp of at most 10 days, found {duration:?} in phase {phase}: cut it into several"
+        "expected a ramp of at most 10 days, found {duration:?} in phase {phase}. Split it into several phases"
     )]
     RampTooLong {
         /// Index of the phase, from 0.

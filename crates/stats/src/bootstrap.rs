@@ -331,7 +331,7 @@ mod tests {
         let refused = pooled_shift(&rounds(10, 0), &rounds(9, 0), &[0.5], 0.95).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "expected as many rounds of the variant as of the baseline (10), found 9"
+            "expected 10 rounds of the variant, the number of the baseline, found 9"
         );
     }
 }

@@ -34,7 +34,7 @@ pub enum DecodeError {
     NotBase64(base64::DecodeError),
     /// The first bytes are not those of a compressed V2 histogram.
     #[error(
-        "expected a compressed HdrHistogram V2 (its text starts with `HISTFAAA`), found something else"
+        "expected a compressed HdrHistogram V2 (its text starts with `HISTFAAA`), found another format"
     )]
     OtherFormat,
     /// The compressed part does not inflate.
@@ -317,7 +317,7 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
         word(4).is_some_and(|stated| v2.len() as u64 >= u64::from(stated) + Histogram::HEAD_BYTES);
     if !is_complete {
         return Err(DecodeError::Malformed(
-            "it is shorter than it says".to_owned(),
+            "it is shorter than its header states".to_owned(),
         ));
     }
     // A run of 2^63 zeros: impossible in a histogram, and the library negates it unchecked.

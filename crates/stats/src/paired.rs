@@ -104,7 +104,7 @@ pub enum Claim {
 pub enum PairError {
     /// Pairs need equally many values.
     #[error(
-        "expected as many rounds of the variant as of the baseline ({baseline}), found {variant}"
+        "expected {baseline} rounds of the variant, the number of the baseline, found {variant}"
     )]
     Unequal {
         /// Rounds of the baseline.

@@ -173,7 +173,7 @@ mod tests {
         );
         assert_eq!(
             refused(&three, &three[..2]),
-            "expected as many rounds of the variant as of the baseline (3), found 2"
+            "expected 3 rounds of the variant, the number of the baseline, found 2"
         );
         assert_eq!(refused(&[], &[]), "expected at least one round, found none");
     }

@@ -111,7 +111,7 @@ impl Builder<'_> {
             && !tag.is_yaml_core_schema()
         {
             let place = self.place(span.tag_span().unwrap_or(span));
-            let message = format!("the tag `{}` means nothing here", tag.original());
+            let message = format!("the tag `{}` has no meaning here", tag.original());
             self.findings
                 .add(Finding::new(place, message).help("remove it"));
         }
@@ -147,7 +147,7 @@ impl Builder<'_> {
                 }
                 None => Err(Finding::new(
                     self.place(span),
-                    "this alias stands within its own anchor",
+                    "this alias is inside its own anchor",
                 )),
             },
             _ => Ok(()),
@@ -220,7 +220,7 @@ impl Builder<'_> {
                 node.place,
                 format!("the file holds more than {NODES_MAX} values"),
             )
-            .help("aliases count as often as they are used"));
+            .help("every use of an alias counts"));
         }
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());

@@ -33,11 +33,11 @@ pub(super) fn check(object: &Object) -> Result<(), Refused> {
         return Err(object.wrong("no containers", "expected a list of at least one"));
     }
     if let Some(what) = reach(spec) {
-        let advice = "by it a pod reaches its node, where variants are not apart: leave it out";
+        let advice = "it gives a pod access to its node, which variants share. Remove it";
         return Err(object.wrong(&what, advice));
     }
     if !spec["ephemeralContainers"].is_null() {
-        return Err(object.wrong("ephemeralContainers", "leave it out"));
+        return Err(object.wrong("ephemeralContainers", "remove it"));
     }
     for volume in spec["volumes"].as_array().into_iter().flatten() {
         let members = volume.as_object().into_iter().flatten();
@@ -45,7 +45,7 @@ pub(super) fn check(object: &Object) -> Result<(), Refused> {
             .map(|(member, _)| member.as_str())
             .find(|member| *member != "name" && !VOLUMES.contains(member));
         if let Some(other) = other {
-            let advice = "it outlives a run, or is of the node; a pod may have `emptyDir`, `configMap`, `secret`, `projected` and `downwardAPI`";
+            let advice = "it outlives a run or belongs to the node. A pod may have `emptyDir`, `configMap`, `secret`, `projected` and `downwardAPI`";
             return Err(object.wrong(&format!("a volume of kind {other}"), advice));
         }
         let sources = volume["projected"]["sources"].as_array();
@@ -53,7 +53,7 @@ pub(super) fn check(object: &Object) -> Result<(), Refused> {
         if sources.into_iter().flatten().any(is_token) {
             return Err(object.wrong(
                 "serviceAccountToken",
-                "pods of a run have no account: leave it out",
+                "pods of a run have no service account. Remove it",
             ));
         }
     }

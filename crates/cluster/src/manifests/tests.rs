@@ -331,7 +331,7 @@ fn what_a_lab_names_must_be_in_the_files() {
     let service = refused(&|it| it.service = "gatway".to_owned());
     assert_eq!(
         service.map(|it| it.to_string()).unwrap_or_default(),
-        "the files have no Service `gatway` to send the load to; they have: gateway, planets"
+        "the files have no Service `gatway` for the load. They contain: gateway, planets"
     );
     assert!(matches!(
         refused(&|it| it.port = Some(81)),

@@ -19,8 +19,8 @@ pub(super) fn check(file: &LoadFile, reading: &mut Reading<'_>) -> Protocol {
             reading,
             streams.place,
             "`streams` without `http2: on`",
-            "a connection of HTTP/1.1 carries one request at a time; for more of them, give more \
-             connections",
+            "an HTTP/1.1 connection carries one request at a time. For more requests at once, give \
+             more connections",
         );
     }
     if let Some(streams) = streams.filter(|it| it.value > 1)
@@ -29,16 +29,16 @@ pub(super) fn check(file: &LoadFile, reading: &mut Reading<'_>) -> Protocol {
         report(
             reading,
             streams.place,
-            "`streams` beside `keep-alive: off`",
-            "a connection for one request has one stream; remove one of the two",
+            "`streams` cannot be used with `keep-alive: off`",
+            "a connection for one request has one stream. Remove one of the two",
         );
     }
     if let Some(authorities) = file.ca.as_ref().filter(|_| is_trusting) {
         report(
             reading,
             authorities.place,
-            "`ca` beside `insecure: on`",
-            "`insecure` accepts any certificate, so authorities have no effect; remove one of the two",
+            "`ca` cannot be used with `insecure: on`",
+            "`insecure` accepts any certificate, so authorities have no effect. Remove one of the two",
         );
     }
     let streams = streams.map_or(default::STREAMS, |streams| streams.value);
@@ -71,9 +71,12 @@ pub(crate) fn keeps_connections(
     let streams = file.streams.as_ref().filter(|it| it.value > 1);
     if let (Some(Switch::Off), Some(streams)) = (own, streams) {
         reading.findings.add(
-            Finding::new(variant.place, "`keep-alive: off` beside `streams`")
-                .related(streams.place, "`streams` is given here")
-                .help("a connection for one request has one stream; remove one of the two"),
+            Finding::new(
+                variant.place,
+                "`keep-alive: off` cannot be used with `streams`",
+            )
+            .related(streams.place, "`streams` is given here")
+            .help("a connection for one request has one stream. Remove one of the two"),
         );
     }
     // On by default, as in HTTP/1.1.
@@ -85,8 +88,8 @@ pub(crate) fn check_certificate(file: &LoadFile, target: &str, reading: &mut Rea
     let trusting = file.insecure.as_ref().map(|it| ("insecure", it.place));
     let authorities = file.ca.as_ref().map(|it| ("ca", it.place));
     for (key, place) in trusting.into_iter().chain(authorities) {
-        let message = format!("`{key}` is about certificates, and `{target}` shows none");
-        let help = "say `scheme: https` in the system, or remove this one";
+        let message = format!("`{key}` needs a certificate, but `{target}` has none");
+        let help = "write `scheme: https` in the system, or remove this key";
         report(reading, place, &message, help);
     }
 }

@@ -51,17 +51,17 @@ fn a_status_is_a_number_or_a_class() {
 #[test]
 fn a_path_goes_over_the_wire_as_it_stands() {
     assert_snapshot!(check("path-and-query", "/a?b=c%20d"), @"`/a?b=c%20d` is fine");
-    assert_snapshot!(check("path-and-query", "http://127.0.0.1/"), @"`http://127.0.0.1/` is not a path: it must begin with `/`; address and port belong to the system; write for example `/graphql`");
-    assert_snapshot!(check("path-and-query", "/a b"), @"`/a b` is not a path: it contains ' '; write it as it goes over the wire, with `%20` for a space");
+    assert_snapshot!(check("path-and-query", "http://127.0.0.1/"), @"`http://127.0.0.1/` is not a path: it must begin with `/`; the system defines address and port. Write for example `/graphql`");
+    assert_snapshot!(check("path-and-query", "/a b"), @"`/a b` is not a path: it contains ' '; write the encoded path, with `%20` for a space");
     assert_snapshot!(check("path-with-places", "/a/{{ a b }}?x={{c}}"), @"`/a/{{ a b }}?x={{c}}` is fine");
-    assert_snapshot!(check("path-with-places", "{{a}}/b"), @"`{{a}}/b` is not a path: it must begin with `/`; address and port belong to the system; write for example `/graphql`");
-    assert_snapshot!(check("path-with-places", "/{{a}} b"), @"`/{{a}} b` is not a path: it contains ' '; write it as it goes over the wire, with `%20` for a space");
+    assert_snapshot!(check("path-with-places", "{{a}}/b"), @"`{{a}}/b` is not a path: it must begin with `/`; the system defines address and port. Write for example `/graphql`");
+    assert_snapshot!(check("path-with-places", "/{{a}} b"), @"`/{{a}} b` is not a path: it contains ' '; write the encoded path, with `%20` for a space");
 }
 
 #[test]
 fn a_header_is_one_line() {
     assert_snapshot!(check("header-name", "Content Type"), @"`Content Type` is not a header name; write for example `Content-Type`");
-    assert_snapshot!(check("header-value", "a\r\nb: c"), @r#""a\r\nb: c" is not a header value: it contains a control character; a header is one line of text"#);
+    assert_snapshot!(check("header-value", "a\r\nb: c"), @r#""a\r\nb: c" is not a header value: it contains a control character; write one line of text"#);
 }
 
 #[test]
@@ -73,5 +73,5 @@ fn a_setting_has_at_most_one_dot() {
 #[test]
 fn a_title_is_one_line_of_text() {
     assert_snapshot!(check("title", "   "), @"the text is empty; write a few words");
-    assert_snapshot!(check("title", "a\nb"), @r#""a\nb" is more than one line; write it in one line"#);
+    assert_snapshot!(check("title", "a\nb"), @r#""a\nb" is more than one line; write one line of text"#);
 }

@@ -88,9 +88,9 @@ pub(crate) fn check(
             findings.add(
                 Finding::new(
                     place,
-                    format!("`{name}` sends {own} requests and its baseline `{other}` {theirs}"),
+                    format!("`{name}` sends {own} requests and its baseline `{other}` sends {theirs}"),
                 )
-                .help("`same-as: baseline` compares the answers to requests in their order; give both as many"),
+                .help("`same-as: baseline` compares answers in the order of requests. Give both the same number of requests"),
             );
         }
     } else if let Some((index, request)) =
@@ -100,9 +100,9 @@ pub(crate) fn check(
         findings.add(
             Finding::new(
                 place,
-                format!("`{name}` would be compared with `{batch}`, which is a batch"),
+                format!("`{name}` would be compared with the batch `{batch}`"),
             )
-            .help("let the baseline send single requests and the variant the batch, or give the request an `expect` of its own with the `body`"),
+            .help("let the baseline send single requests and the variant the batch. Or give the request its own `expect` with a `body`"),
         );
     }
 }
@@ -129,11 +129,11 @@ fn check_members(
             Finding::new(
                 place,
                 format!(
-                    "the batch `{}` of `{whose}` holds `{unknown}`, which its baseline `{other}` does not send",
+                    "the batch `{}` of `{whose}` contains `{unknown}`, which its baseline `{other}` does not send",
                     batch.name
                 ),
             )
-            .help("with `same-as: baseline` a batch is held to the baseline's answers to the requests of the same names; name the files that the baseline sends, or give the batch an `expect` with the `body`"),
+            .help("`same-as: baseline` compares a batch with the baseline's answers to requests of the same names. Name files that the baseline sends, or give the batch an `expect` with a `body`"),
         );
     }
 }
@@ -146,11 +146,11 @@ fn check_body(variant: &Variant, batch: &RequestTemplate, place: Place, findings
             Finding::new(
                 place,
                 format!(
-                    "nothing says what the answer to the batch `{}` of `{}` must be",
+                    "the batch `{}` of `{}` has no expected answer",
                     batch.name, variant.name
                 ),
             )
-            .help("give it `expect: {body: FILE}` with the array of all answers, or let a variant send it, with `same-as: baseline`"),
+            .help("give it `expect: {body: FILE}` with the array of all answers. Or let a variant send it, with `same-as: baseline`"),
         );
     }
 }

@@ -21,11 +21,8 @@ fn glob(pattern: &str, place: Place, reading: &mut Reading<'_>) -> Vec<PathBuf> 
     let (folder, name) = pattern.rsplit_once('/').unwrap_or((".", pattern));
     if folder.contains('*') {
         reading.findings.add(
-            Finding::new(
-                place,
-                format!("`{pattern}` has a `*` in the name of a folder"),
-            )
-            .help("the `*` stands in the name of the file only: `queries/*.json`"),
+            Finding::new(place, format!("`{pattern}` has a `*` in a folder name"))
+                .help("write `*` only in the name of the file: `queries/*.json`"),
         );
         return Vec::new();
     }
@@ -33,10 +30,10 @@ fn glob(pattern: &str, place: Place, reading: &mut Reading<'_>) -> Vec<PathBuf> 
     let listed = match reading.files.list(&folder) {
         Ok(listed) => listed,
         Err(why) => {
-            let message = format!("cannot look into `{}`: {why}", folder.display());
+            let message = format!("cannot list `{}`: {why}", folder.display());
             reading.findings.add(
                 Finding::new(place, message)
-                    .help("paths are relative to the file they are written in"),
+                    .help("paths are relative to the file that contains them"),
             );
             return Vec::new();
         }
@@ -55,7 +52,7 @@ fn glob(pattern: &str, place: Place, reading: &mut Reading<'_>) -> Vec<PathBuf> 
         let path = folder.join(name);
         reading.findings.add(
             Finding::new(place, format!("no file matches `{}`", path.display()))
-                .help("paths are relative to the file they are written in"),
+                .help("paths are relative to the file that contains them"),
         );
     }
     paths
@@ -122,7 +119,7 @@ pub(super) fn check_json(
     };
     reading.findings.add(
         Finding::new(place, format!("this is not JSON: {why}"))
-            .related(asked_for, "the file is asked for here"),
+            .related(asked_for, "this names the file"),
     );
     None
 }
@@ -163,7 +160,7 @@ pub(crate) fn bytes(path: &Path, place: Place, reading: &mut Reading<'_>) -> Opt
         .map_err(|why| {
             reading.findings.add(
                 Finding::new(place, format!("cannot read `{}`: {why}", path.display()))
-                    .help("paths are relative to the file they are written in"),
+                    .help("paths are relative to the file that contains them"),
             );
         })
         .ok()

@@ -8,7 +8,7 @@ use crate::reading::Reading;
 use crate::url_keys;
 use crate::wire::SystemFile;
 
-/// What `scheme` says, or the `url` of a system that runs already.
+/// True if `scheme`, or the `url` of a system that already runs, asks for TLS.
 pub(super) fn is_encrypted(
     (name, file): &(At<Name>, SystemFile),
     scope: &Scope<'_>,
@@ -21,7 +21,7 @@ pub(super) fn is_encrypted(
     let Some(scheme) = &file.scheme else {
         return false;
     };
-    let help = "write `http`, `https`, or a setting that holds one of them";
+    let help = "write `http`, `https`, or a setting with one of these values";
     let wrong = ("a scheme cannot hold an address", help);
     let text = scope.text_without_addresses(&name.value.0, scheme, wrong, reading);
     match text.as_deref() {

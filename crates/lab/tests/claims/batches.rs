@@ -81,14 +81,14 @@ fn mistakes_about_batches_say_where_and_what_to_write() {
             SAME,
             &[
                 "the batch `all` of `b` holds `both`, which its baseline `a` does not send",
-                "name the files that the baseline sends",
+                "Name files that the baseline sends",
             ][..],
         ),
         (
             "  - {name: b, load: {requests: {name: all, batch: q/*.json}}}",
             "{graphql: no-errors}",
             &[
-                "nothing says what the answer to the batch `all` of `b` must be",
+                "the batch `all` of `b` has no expected answer",
                 "`expect: {body: FILE}`",
             ],
         ),
@@ -149,8 +149,8 @@ fn variants_of_a_scenario_take_the_same_steps() {
     ]);
     let shown = Folder::with_lab(text).mistakes();
     for words in [
-        "`requests` of a variant, and the lab has a `scenario`",
-        "all variants take the same steps",
+        "a variant cannot have `requests` if the lab has a `scenario`",
+        "all variants follow the same steps",
         "labs/x.yaml:",
     ] {
         assert!(shown.contains(words), "{words}\n{shown}");
@@ -177,7 +177,7 @@ fn a_single_request_is_not_compared_with_a_batch() {
         .file("labs/one.json", "{}")
         .mistakes();
     assert!(
-        shown.contains("`one` would be compared with `all`, which is a batch"),
+        shown.contains("`one` would be compared with the batch `all`"),
         "{shown}"
     );
 }
@@ -262,7 +262,7 @@ fn what_is_no_scheme_is_a_mistake() {
             "http",
             "http",
             "  ca: ca.pem\n",
-            "`ca` is about certificates, and `server` shows none",
+            "`ca` needs a certificate, but `server` has none",
         ),
     ] {
         let shown = spoken(setting, of_b, load).mistakes();

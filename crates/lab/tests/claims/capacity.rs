@@ -44,7 +44,7 @@ fn rates_that_go_down_are_refused() {
       |                    |
       |                    the lowest rate
       |
-      = help: the search goes up: write the higher rate under `to`
+      = help: the search increases the rate. Write the higher rate under `to`
     ");
 }
 
@@ -53,8 +53,8 @@ fn a_search_is_one_kind_of_load_and_each_rate_lasts() {
     let search = "capacity: {from: 100/s, to: 500/s, p99-below: 10ms}";
     for (keys, words) in [
         (format!("{search}\n  rate: 5/s\n  duration: 1s"), "exclude each other"),
-        (format!("{search}\n  duration: 1s\n  count: 5"), "`count` beside `capacity`"),
-        (search.to_owned(), "nothing says when the load ends"),
+        (format!("{search}\n  duration: 1s\n  count: 5"), "`count` cannot be used with `capacity`"),
+        (search.to_owned(), "the load has no end"),
         (
             "capacity: {from: 100/s, to: 500/s}\n  duration: 1s".to_owned(),
             "p99-below",
@@ -109,7 +109,7 @@ fn what_says_nothing_of_several_answers_is_refused() {
         ),
         (
             "{expect: {distinct: {/name: {}}}}",
-            "nothing says how many different values",
+            "`distinct` has no limit",
         ),
         (
             "{expect: {distinct: {/name: {at-least: 0}}}}",

@@ -75,13 +75,13 @@ fn one_setting_may_leave_out_several() {
 #[test]
 fn what_gets_the_load_is_not_left_out() {
     assert_snapshot!(check(&composed(&SIDECAR.replace("load: api", "load: nginx"))), @r#"
-    error: `nginx` gets the load and is left out
+    error: `nginx` receives the load, but `without` removes it
       --> labs/x.yaml:11:16
        |
     11 |       service: '{{load}}'
        |                ^^^^^^^^^^
        |
-       = help: name the service that gets the load instead, with a setting that variants change: `service: "{{load}}"`
+       = help: name the service that receives the load instead. Variants can choose it with a setting: `service: "{{load}}"`
     "#);
 }
 
@@ -89,33 +89,39 @@ fn what_gets_the_load_is_not_left_out() {
 fn services_have_no_keys_of_processes() {
     let beside = |keys: &str| check(&composed(&format!("{SIDECAR}{keys}")));
     assert_snapshot!(beside("    env: {A: 1}\n"), @"
-    error: `env` beside `compose`
+    error: `env` cannot be used with `compose`
       --> labs/x.yaml:16:5
        |
      9 |     compose:
-       |     ------- its services come from a compose file, says this
+       |     ------- this key takes its services from a compose file
     ...
     16 |     env: {A: 1}
        |     ^^^
        |
-       = help: write `compose.env` for the `${…}` of the file, and `compose.services.NAME.env` for the environment of a service
+       = help: write `compose.env` for the `${…}` of the file. For the environment of a service write `compose.services.NAME.env`
     ");
     for (keys, words) in [
-        ("    run: serve {{addr}}\n", "`run` beside `compose`"),
-        ("    url: http://a\n", "`url` beside `compose`"),
-        ("    folder: .\n", "`folder` beside `compose`"),
+        (
+            "    run: serve {{addr}}\n",
+            "`run` cannot be used with `compose`",
+        ),
+        ("    url: http://a\n", "`url` cannot be used with `compose`"),
+        ("    folder: .\n", "`folder` cannot be used with `compose`"),
         (
             "    build: make\n",
-            "services are built as their `build` says",
+            "the `build` keys of the compose file define",
         ),
-        ("    limits: {cpus: 1}\n", "stand in the compose file"),
+        (
+            "    limits: {cpus: 1}\n",
+            "write the limits of its services in the compose file",
+        ),
         ("    pin: 1\n", "write `cpuset`"),
         ("    version: serve -V\n", "digests"),
         (
             "    replicas: 2\n",
             "write `compose.services.NAME.replicas`",
         ),
-        ("    balance: none\n", "is a service of the file"),
+        ("    balance: none\n", "is a service of the compose file"),
     ] {
         let said = beside(keys);
         assert!(said.contains(words), "{keys}: {said}");
@@ -132,7 +138,7 @@ fn wrong_values_are_named_with_their_place() {
     14 |         nginx: {env: {UPSTREAM: 'api:80'}, replicas: 0}
        |                                                      ^
        |
-       = help: write a whole number from 1 to 64, or a setting that holds one
+       = help: write a whole number from 1 to 64, or a setting with such a value
     ");
     assert_snapshot!(with("'api:80'", "'{{addr}}'"), @"
     error: containers cannot reach this address
@@ -141,7 +147,7 @@ fn wrong_values_are_named_with_their_place() {
     14 |         nginx: {env: {UPSTREAM: '{{addr}}'}, replicas: 2}
        |                                 ^^^^^^^^^^
        |
-       = help: services reach each other by their names, in a network of their own; make the other system a service of the compose file
+       = help: services reach each other by name in their own network. Make the other system a service of the compose file
     ");
     assert_snapshot!(with("leave-out: nginx", "leave-out: 'nginx redis'"), @"
     error: `nginx redis` is not the name of a service
@@ -150,7 +156,7 @@ fn wrong_values_are_named_with_their_place() {
     12 |       without: '{{leave-out}}'
        |                ^^^^^^^^^^^^^^^
        |
-       = help: it consists of letters, digits, `.`, `_` and `-`
+       = help: use letters, digits, `.`, `_` and `-`
     ");
     assert_snapshot!(with("      file: ../stack/compose.yaml\n", ""), @"
     error: the key `file` is missing

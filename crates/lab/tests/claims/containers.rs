@@ -62,28 +62,28 @@ fn without_a_port_it_is_in_the_network_of_this_machine_and_told_where_to_listen(
     assert_eq!(container.network, Network::Host);
     assert_eq!(container.pull, Pull::Missing);
     assert_snapshot!(check(&contained("    image: api\n")), @"
-    error: `server` is not told where to listen
+    error: `server` has no listen address
      --> labs/x.yaml:9:12
       |
     9 |     image: api
       |            ^^^
       |
-      = help: say at which `port` it listens inside, or hand it `{{addr}}`, `{{port}}` or `{{url}}` in `command` or `env`
+      = help: write the `port` on which it listens in the container. Or add `{{addr}}`, `{{port}}` or `{{url}}` to `command` or `env`
     ");
 }
 
 #[test]
 fn a_container_is_in_one_network() {
     assert_snapshot!(check(&contained("    image: api\n    port: 80\n    network: host\n")), @"
-    error: `port` beside `network: host`
+    error: `port` cannot be used with `network: host`
       --> labs/x.yaml:10:11
        |
     10 |     port: 80
        |           ^^
     11 |     network: host
-       |              ---- the network of this machine, says this
+       |              ---- this selects the network of this machine
        |
-       = help: several containers could not have the same port there; hand it `{{port}}` in `command` or `env`, or leave out `network`
+       = help: several containers cannot share a port on this machine. Pass `{{port}}` in `command` or `env`, or remove `network`
     ");
     assert_snapshot!(check(&contained("    image: api\n    network: bridge\n")), @"
     error: `network: bridge` without `port`
@@ -92,10 +92,10 @@ fn a_container_is_in_one_network() {
     10 |     network: bridge
        |              ^^^^^^
        |
-       = help: say at which port it listens inside: `port: 8080`
+       = help: write the port on which it listens in the container: `port: 8080`
     ");
     assert_snapshot!(check(&contained("    image: api\n    port: 0\n")), @"
-    error: `0` is no port
+    error: `0` is not a port
       --> labs/x.yaml:10:11
        |
     10 |     port: 0
@@ -114,38 +114,38 @@ fn a_process_cannot_have_the_keys_of_a_container() {
     10 |     user: me
        |     ^^^^
        |
-       = help: only a container has it; give the `image`, or remove it
+       = help: only a container has this key. Add `image`, or remove this key
     ");
     assert_snapshot!(check(&[(RUN, "    run: serve {{addr}}\n    image: a\n    port: 1\n")]), @"
-    error: `run` beside `image`
+    error: `run` cannot be used with `image`
       --> labs/x.yaml:9:5
        |
      9 |     run: serve {{addr}}
        |     ^^^
     10 |     image: a
-       |     ----- it is a container, says this
+       |     ----- this key makes it a container
        |
-       = help: what runs within a container is its `command`; remove one of the two
+       = help: a container runs its `command`. Remove `run` or `image`
     ");
     assert_snapshot!(check(&[(RUN, "    url: http://a\n    image: a\n    port: 1\n")]), @"
-    error: `image` beside `url`
+    error: `image` cannot be used with `url`
       --> labs/x.yaml:10:5
        |
      9 |     url: http://a
-       |     --- it runs already, says this
+       |     --- this key means that it already runs
     10 |     image: a
        |     ^^^^^
        |
-       = help: what runs already is not built, started or limited; remove one of the two
+       = help: `weigh` does not build, start or limit a system that already runs. Remove one of the two
     ");
     assert_snapshot!(check(&[(RUN, "    run: serve {{addr}}\n    build: {context: .}\n")]), @"
-    error: an image is built and there is no `image`
+    error: this step builds an image, but the system has no `image`
       --> labs/x.yaml:10:12
        |
     10 |     build: {context: .}
        |            ^^^^^^^^^^^^
        |
-       = help: `image` is the name that it gets; a process is built by commands
+       = help: write the name of the image under `image`. A process is built by commands
     ");
     assert_snapshot!(check(&[(RUN, "    run: serve {{addr}}\n    ready: healthy\n")]), @"
     error: `healthy` without `image`
@@ -154,105 +154,105 @@ fn a_process_cannot_have_the_keys_of_a_container() {
     10 |     ready: healthy
        |            ^^^^^^^
        |
-       = help: only an image has a health check; give a `path` that must answer
+       = help: only an image has a health check. Give a `path` that must answer
     ");
 }
 
 #[test]
 fn a_container_has_a_digest_and_no_version_of_its_own() {
     assert_snapshot!(check(&contained("    image: a\n    port: 1\n    version: a --version\n")), @"
-    error: `version` beside `image`
+    error: `version` cannot be used with `image`
       --> labs/x.yaml:11:5
        |
     11 |     version: a --version
        |     ^^^^^^^
        |
-       = help: the digest of its image is recorded; remove it
+       = help: the recording already contains the digest of its image. Remove this key
     ");
 }
 
 #[test]
 fn a_container_that_a_command_would_start_is_refused_with_what_to_write() {
     assert_snapshot!(check(&[(RUN, "    run: docker run --rm -p {{port}}:80 nginx\n")]), @"
-    error: `docker run` within `run`
+    error: `run` contains `docker run`
      --> labs/x.yaml:9:10
       |
     9 |     run: docker run --rm -p {{port}}:80 nginx
       |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
       |
-      = help: a container that docker starts is neither limited, watched nor ended with the run; write `image: NAME` instead of `run`, with `command`, `env`, `port` and `volumes`
+      = help: `weigh` cannot limit, watch or stop a container that docker starts. Write `image: NAME` instead of `run`, with `command`, `env`, `port` and `volumes`
     ");
 }
 
 #[test]
 fn an_image_is_built_last() {
     assert_snapshot!(check(&contained("    image: a\n    port: 1\n    build: [{context: .}, make]\n")), @"
-    error: the image is built before the last step of `build`
+    error: this step builds the image, but it is not the last step of `build`
       --> labs/x.yaml:11:13
        |
     11 |     build: [{context: .}, make]
        |             ^^^^^^^^^^^^
        |
-       = help: commands make what the image holds; write its `context` last, once
+       = help: `context` must come once, after the build commands
     ");
 }
 
 #[test]
 fn values_of_a_container_are_what_an_engine_takes() {
     assert_snapshot!(check(&contained("    image: a b\n    port: 1\n    user: a b\n    volumes: [data:/data, x]\n")), @"
-    error: `a b` is no name of an image
+    error: `a b` is not the name of an image
      --> labs/x.yaml:9:12
       |
     9 |     image: a b
       |            ^^^
       |
-      = help: write it as a container engine does: `nginx:1.29`, `registry.example.com/api@sha256:…`
+      = help: write it as for a container engine, for example `nginx:1.29` or `registry.example.com/api@sha256:…`
 
-    error: `a b` is no user of a container
+    error: `a b` is not a container user
       --> labs/x.yaml:11:11
        |
     11 |     user: a b
        |           ^^^
        |
-       = help: write `USER` or `USER:GROUP`, names or numbers
+       = help: write `USER` or `USER:GROUP` with names or numbers
 
-    error: `data:/data` is no volume: `data` would be a volume that stays from start to start, and rounds would differ
+    error: `data:/data` is not a volume: the named volume `data` would keep its content between starts, so rounds would differ
       --> labs/x.yaml:12:15
        |
     12 |     volumes: [data:/data, x]
        |               ^^^^^^^^^^
        |
-       = help: write `./folder:/path`, `./folder:/path:ro`, or `/path` for an empty one of each start's own
+       = help: write `./folder:/path`, `./folder:/path:ro`, or `/path` for a volume that is empty at each start
 
-    error: `x` is no volume: `x` is no path within a container
+    error: `x` is not a volume: `x` is not an absolute path in a container
       --> labs/x.yaml:12:27
        |
     12 |     volumes: [data:/data, x]
        |                           ^
        |
-       = help: write `./folder:/path`, `./folder:/path:ro`, or `/path` for an empty one of each start's own
+       = help: write `./folder:/path`, `./folder:/path:ro`, or `/path` for a volume that is empty at each start
     ");
     assert_snapshot!(check(&contained("    image: a\n    port: 1\n    volumes: [\"./{{port}}:/x\"]\n")), @r#"
-    error: this needs an address, which is not known yet
+    error: this text needs an address that is not known yet
       --> labs/x.yaml:11:15
        |
     11 |     volumes: ["./{{port}}:/x"]
        |               ^^^^^^^^^^^^^^^
        |
-       = help: addresses are known only while systems run: to `command` and `env`
+       = help: addresses are known only while systems run. Use them in `command` or `env`
     "#);
 }
 
 #[test]
 fn a_container_in_its_own_network_cannot_reach_what_listens_on_this_machine() {
     assert_snapshot!(check(&contained("    image: a\n    port: 1\n    env: {DB: \"{{db.addr}}\"}\n  db: {run: \"db {{addr}}\"}\n")), @"
-    error: `server` cannot reach `db` from its network of containers
+    error: `server` cannot reach `db` from its container network
      --> labs/x.yaml:9:12
       |
     9 |     image: a
       |            ^
       |
-      = help: `db` listens at 127.0.0.1 of this machine; give `server` `network: host` and no `port`, or make `db` a container with a `port`
+      = help: `db` listens at 127.0.0.1 of this machine. Give `server` `network: host` and no `port`, or make `db` a container with a `port`
     ");
     lab(&contained(
         "    image: a\n    port: 1\n    env: {DB: \"{{db.addr}}\"}\n  db: {image: db, port: 6379}\n",
@@ -265,13 +265,13 @@ fn a_container_in_its_own_network_cannot_reach_what_listens_on_this_machine() {
 #[test]
 fn a_container_is_not_told_sockets() {
     assert_snapshot!(check(&contained("    image: a\n    command: serve {{socket}}\n")), @"
-    error: the container `server` is told a Unix socket
+    error: the container `server` uses the address of a Unix socket
      --> labs/x.yaml:9:12
       |
     9 |     image: a
       |            ^
       |
-      = help: the sockets of systems are not shown to containers; hand it `{{addr}}`, `{{port}}` or `{{url}}`
+      = help: containers cannot see the Unix sockets of systems. Use `{{addr}}`, `{{port}}` or `{{url}}`
     ");
 }
 
@@ -285,13 +285,13 @@ fn a_container_that_runs_already_can_be_attached_to() {
         .expect("it runs already");
     assert_eq!(url.attach, Some(lab::Attach::Container("web-1".to_owned())));
     assert_snapshot!(check(&contained("    url: http://127.0.0.1:8080\n    attach: {container: -f}\n")), @"
-    error: `-f` is no name of a container
+    error: `-f` is not the name of a container
       --> labs/x.yaml:10:25
        |
     10 |     attach: {container: -f}
        |                         ^^
        |
-       = help: write its name or id, as `docker ps` shows it
+       = help: write its name or id, as shown by `docker ps`
     ");
 }
 
@@ -303,13 +303,13 @@ fn two_images_do_not_share_a_name() {
         )
     };
     assert_snapshot!(check(&contained(&built("api"))), @"
-    error: `api` is the name of several images
+    error: several images are named `api`
      --> labs/x.yaml:9:12
       |
     9 |     image: api
       |            ^^^
       |
-      = help: they are built in different ways; give each a name of its own, such as `api:{{setting}}`
+      = help: they are built in different ways. Give each image its own name, such as `api:{{setting}}`
     ");
     lab(&contained(&built("api:{{stack}}")));
 }

@@ -105,29 +105,29 @@ fn a_load_is_closed_or_open() {
     4 |   rate: 5/s
       |   ^^^^
       |
-      = help: `connections` makes a closed loop, `rate` and `phases` an open one; `connections-max` limits the connections of an open loop
+      = help: `connections` makes a closed loop, and `rate` and `phases` make an open loop. `connections-max` limits the connections of an open loop
     ");
     assert_snapshot!(check(&[("connections: 10\n  duration: 1s", "timeout: 1s")]), @"
-    error: nothing says how requests arrive
+    error: the load has no rate and no number of connections
      --> labs/x.yaml:2:1
       |
     2 | load:
       | ^^^^
       |
-      = help: give `connections: 100` (closed loop), `rate: 100/s` or `phases` (open loop), `capacity` (which looks for the highest rate), or `sweep` (several loads)
+      = help: give `connections: 100` (closed loop), `rate: 100/s` or `phases` (open loop), `capacity` (search for the highest rate), or `sweep` (several loads)
     ");
 }
 
 #[test]
 fn a_load_has_an_end() {
     assert_snapshot!(check(&[("  duration: 1s\n", "")]), @"
-    error: nothing says when the load ends
+    error: the load has no end
      --> labs/x.yaml:3:3
       |
     3 |   connections: 10
       |   ^^^^^^^^^^^
       |
-      = help: give `duration: 5s`, `count: 10000`, or both: then the first to come ends it
+      = help: give `duration: 5s`, `count: 10000`, or both. The load ends at the first of the two
     ");
 }
 
@@ -156,45 +156,45 @@ fn a_wrong_rate_is_not_a_missing_one() {
 #[test]
 fn keys_of_one_kind_of_load_are_refused_by_the_other() {
     assert_snapshot!(check(&[("duration: 1s", "duration: 1s\n  arrival: poisson\n  connections-max: 5")]), @"
-    error: `arrival` beside `connections`
+    error: `arrival` cannot be used with `connections`
      --> labs/x.yaml:5:3
       |
     3 |   connections: 10
-      |   ----------- which is given here
+      |   ----------- given here
     4 |   duration: 1s
     5 |   arrival: poisson
       |   ^^^^^^^
       |
-      = help: a closed loop sends when the last answer is complete; only `rate` and `phases` have arrivals
+      = help: a closed loop sends when the previous answer is complete. Only `rate` and `phases` have arrivals
 
-    error: `connections-max` beside `connections`
+    error: `connections-max` cannot be used with `connections`
      --> labs/x.yaml:6:3
       |
     3 |   connections: 10
-      |   ----------- which is given here
+      |   ----------- given here
     ...
     6 |   connections-max: 5
       |   ^^^^^^^^^^^^^^^
       |
-      = help: a closed loop has exactly `connections`; only `rate` and `phases` need a limit
+      = help: a closed loop has exactly `connections`. Only `rate` and `phases` need a limit
     ");
     assert_snapshot!(check(&[("connections: 10", "phases: [{duration: 1s, rate: 1/s}]")]), @"
-    error: `duration` beside `phases`
+    error: `duration` cannot be used with `phases`
      --> labs/x.yaml:4:3
       |
     3 |   phases: [{duration: 1s, rate: 1/s}]
-      |   ------ which is given here
+      |   ------ given here
     4 |   duration: 1s
       |   ^^^^^^^^
       |
-      = help: each phase has a duration of its own; remove this one
+      = help: each phase has its own duration. Remove this one
     ");
 }
 
 #[test]
 fn a_plan_that_sends_nothing_is_refused() {
     assert_snapshot!(check(&[("connections: 10\n  duration: 1s", "phases: [{duration: 1s, rate: 0/s}]")]), @"
-    error: expected a plan that sends at least one request, found none: give a phase with a rate above 0 and a duration
+    error: expected a plan that sends at least one request, found none. Give a phase with a rate above 0 and a duration
      --> labs/x.yaml:3:3
       |
     3 |   phases: [{duration: 1s, rate: 0/s}]
@@ -211,7 +211,7 @@ fn threads_without_connections_are_refused() {
     4 |   threads: 3
       |            ^
       |
-      = help: a thread without a connection sends nothing; write fewer threads
+      = help: each thread needs a connection. Lower `threads` to 2
     ");
 }
 
@@ -345,15 +345,15 @@ fn a_missing_request_file_shows_the_path_tried() {
     5 |   requests: [queries/none.json, none/*.json, '*.graphql', '*/x.json', x.yaml]
       |              ^^^^^^^^^^^^^^^^^
       |
-      = help: paths are relative to the file they are written in
+      = help: paths are relative to the file that contains them
 
-    error: cannot look into `labs/none`: no such folder
+    error: cannot list `labs/none`: no such folder
      --> labs/x.yaml:5:33
       |
     5 |   requests: [queries/none.json, none/*.json, '*.graphql', '*/x.json', x.yaml]
       |                                 ^^^^^^^^^^^
       |
-      = help: paths are relative to the file they are written in
+      = help: paths are relative to the file that contains them
 
     error: no file matches `labs/*.graphql`
      --> labs/x.yaml:5:46
@@ -361,15 +361,15 @@ fn a_missing_request_file_shows_the_path_tried() {
     5 |   requests: [queries/none.json, none/*.json, '*.graphql', '*/x.json', x.yaml]
       |                                              ^^^^^^^^^^^
       |
-      = help: paths are relative to the file they are written in
+      = help: paths are relative to the file that contains them
 
-    error: `*/x.json` has a `*` in the name of a folder
+    error: `*/x.json` has a `*` in a folder name
      --> labs/x.yaml:5:59
       |
     5 |   requests: [queries/none.json, none/*.json, '*.graphql', '*/x.json', x.yaml]
       |                                                           ^^^^^^^^^^
       |
-      = help: the `*` stands in the name of the file only: `queries/*.json`
+      = help: write `*` only in the name of the file: `queries/*.json`
 
     error: `labs/x.yaml` is not a request
      --> labs/x.yaml:5:71
@@ -377,7 +377,7 @@ fn a_missing_request_file_shows_the_path_tried() {
     5 |   requests: [queries/none.json, none/*.json, '*.graphql', '*/x.json', x.yaml]
       |                                                                       ^^^^^^
       |
-      = help: requests are `.json` (a body) or `.graphql` (a query); any other body is given as `{body: file, headers: {Content-Type: …}}`
+      = help: request files are `.json` (a body) or `.graphql` (a query). For any other body write `{body: file, headers: {Content-Type: …}}`
     ");
 }
 
@@ -393,7 +393,7 @@ fn a_request_file_that_is_not_json_is_shown_where_it_breaks() {
      ::: labs/x.yaml:5:13
       |
     5 |   requests: queries/*.json
-      |             -------------- the file is asked for here
+      |             -------------- this names the file
 
     error: this is not JSON: EOF while parsing a value
      --> labs/queries/b.json
@@ -401,7 +401,7 @@ fn a_request_file_that_is_not_json_is_shown_where_it_breaks() {
      ::: labs/x.yaml:5:13
       |
     5 |   requests: queries/*.json
-      |             -------------- the file is asked for here
+      |             -------------- this names the file
     ");
 }
 
@@ -416,7 +416,7 @@ fn a_request_has_one_body() {
       |                              |
       |                              `json` is given here
       |
-      = help: a request has one body
+      = help: a request has one body. Remove one of the two
 
     error: `variables` without `query`
      --> labs/x.yaml:5:70
@@ -424,7 +424,7 @@ fn a_request_has_one_body() {
     5 |   requests: [{name: a, json: {}, query: '{a}'}, {name: b, variables: {}}]
       |                                                                      ^^
       |
-      = help: for a body of your own give `json`
+      = help: `variables` belong to a `query`. For another body write `json`
     ");
 }
 
@@ -437,43 +437,43 @@ fn requests_have_names_of_their_own() {
     5 |   requests: [{path: /a}, {path: /a, method: PUT}]
       |              ----------  ^^^^^^^^^^^^^^^^^^^^^^^
       |              |
-      |              the first is given here
+      |              the first request with this name
       |
-      = help: give each a `name` of its own; to send one more often, give it a `weight`
+      = help: give each request its own `name`. To send one more often, give it a `weight`
     ");
 }
 
 #[test]
 fn headers_that_the_connection_depends_on_are_the_generators() {
     assert_snapshot!(requests("  headers: {Connection: close, Host: example.org}\n  requests: {path: /, headers: {content-length: 5}}", &[]), @"
-    error: `Connection` is written by the generator itself
+    error: the generator itself writes `Connection`
      --> labs/x.yaml:5:13
       |
     5 |   headers: {Connection: close, Host: example.org}
       |             ^^^^^^^^^^
       |
-      = help: remove it; `keep-alive: off` opens a connection for every request
+      = help: remove it. For a new connection per request write `keep-alive: off`
 
-    error: `content-length` is written by the generator itself
+    error: the generator itself writes `content-length`
      --> labs/x.yaml:6:33
       |
     6 |   requests: {path: /, headers: {content-length: 5}}
       |                                 ^^^^^^^^^^^^^^
       |
-      = help: remove it; `keep-alive: off` opens a connection for every request
+      = help: remove it. For a new connection per request write `keep-alive: off`
     ");
 }
 
 #[test]
 fn a_place_that_means_nothing_is_refused_and_not_sent() {
     assert_snapshot!(requests("  path: /{{stack}}", &[]), @"
-    error: `{{stack}}` means nothing here
+    error: `{{stack}}` is not defined here
      --> labs/x.yaml:5:10
       |
     5 |   path: /{{stack}}
       |          ^^^^^^^^^
       |
-      = help: known here are name, index, random:1..9
+      = help: the names here are name, index, random:1..9
     ");
 }
 
@@ -536,6 +536,6 @@ fn expectations_hold_for_every_answer() {
     6 | expect: {body: golden.json}
       |                ^^^^^^^^^^^
       |
-      = help: paths are relative to the file they are written in
+      = help: paths are relative to the file that contains them
     ");
 }

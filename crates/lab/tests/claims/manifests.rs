@@ -73,27 +73,27 @@ fn a_variant_has_other_files_or_a_patch() {
 fn a_system_of_manifests_has_no_other_origin_and_no_keys_of_processes() {
     let also = format!("    image: 'a:1'\n    limits: {{cpus: 1}}\n{FILES}");
     assert_snapshot!(check(&made(&also)), @r#"
-    error: `image` beside `manifests`
+    error: `image` cannot be used with `manifests`
       --> labs/x.yaml:8:5
        |
      8 |     image: 'a:1'
        |     ^^^^^
     ...
     11 |     manifests:
-       |     --------- its objects come from manifests, says this
+       |     --------- this key takes its objects from manifests
        |
-       = help: a system comes from one place; remove one of the two
+       = help: a system has one source. Remove one of the two
 
-    error: `limits` beside `manifests`
+    error: `limits` cannot be used with `manifests`
       --> labs/x.yaml:9:5
        |
      9 |     limits: {cpus: 1}
        |     ^^^^^^
     10 |     settings: {file: ../k8s/api.yaml, image: '', leave-out: 'HorizontalPodAutoscaler, Deployment/cache'}
     11 |     manifests:
-       |     --------- its objects come from manifests, says this
+       |     --------- this key takes its objects from manifests
        |
-       = help: limits stand in the manifests, as `resources`
+       = help: write limits in the manifests, as `resources`
     "#);
 }
 
@@ -117,6 +117,6 @@ fn what_is_missing_or_no_number_is_said() {
     11 |       port: 0
        |             ^
        |
-       = help: write a whole number from 1 to 65535, or a setting that holds one
+       = help: write a whole number from 1 to 65535, or a setting with such a value
     "#);
 }

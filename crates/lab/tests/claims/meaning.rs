@@ -339,7 +339,7 @@ fn gates_are_limits_of_variants_that_there_are() {
     let (before, after) = with("c mean ratio < 2");
     let stranger = check(&[(&before, &after)]);
     assert!(
-        stranger.contains("this gate is about `c`, which is no variant"),
+        stranger.contains("this gate names `c`, which is not a variant"),
         "{stranger}"
     );
     let (before, after) = with("mean < 2");

@@ -33,7 +33,7 @@ rounds: many
     2 | include: shared.yaml
       |          ^^^^^^^^^^^
       |
-      = help: paths are relative to the file that includes
+      = help: paths are relative to the including file
 
     error: `-5/s` is not a rate: it is negative
      --> labs/x.yaml:4:9
@@ -60,7 +60,7 @@ rounds: many
     14 |   - name: b
        |           ^ and again here
        |
-       = help: names become rows of the report; give each its own
+       = help: names become rows of the report. Give each variant its own name
 
     error: expected a whole number, found the text `many`
       --> labs/x.yaml:15:9
@@ -375,7 +375,7 @@ fn a_lab_that_is_no_mapping_is_refused() {
     assert_snapshot!(Folder::with_lab("").mistakes(), @"
     error: the file is empty
     --> labs/x.yaml
-     = help: a lab begins with `question:`; see docs/labs.md
+     = help: a lab begins with `question:`. See docs/labs.md
     ");
 }
 
@@ -402,14 +402,14 @@ fn variants_with_the_same_name_point_at_both() {
     13 |   - {name: b, with: {server.stack: b}}
        |            ^ and again here
        |
-       = help: names become rows of the report; give each its own
+       = help: names become rows of the report. Give each variant its own name
     ");
 }
 
 #[test]
 fn a_variant_named_as_the_baseline_points_at_both() {
     assert_snapshot!(check(&[("{name: b,", "{name: a,")]), @"
-    error: the variant `a` is named as the baseline
+    error: the variant `a` has the same name as the baseline
       --> labs/x.yaml:12:12
        |
     10 | baseline: {name: a}
@@ -418,7 +418,7 @@ fn a_variant_named_as_the_baseline_points_at_both() {
     12 |   - {name: a, with: {server.stack: b}}
        |            ^
        |
-       = help: names become rows of the report; give each its own
+       = help: names become rows of the report. Give each variant its own name
     ");
 }
 
@@ -439,7 +439,7 @@ fn variants_need_a_name_or_a_list_of_them() {
     13 |   - {name: c, for: [d]}
        |            ^
        |
-       = help: with a list, each item is the name of a variant; with factors, as in `for: {size: [1, 10]}`, a name may hold `{{size}}`
+       = help: each item of a list is the name of a variant. With factors, as in `for: {size: [1, 10]}`, a name may contain `{{size}}`
 
     error: the variant has no name
       --> labs/x.yaml:14:5
@@ -481,7 +481,7 @@ fn a_missing_include_shows_the_path_tried() {
     6 | include: [../none.yaml]
       |           ^^^^^^^^^^^^
       |
-      = help: paths are relative to the file that includes
+      = help: paths are relative to the including file
     ");
 }
 
@@ -502,7 +502,7 @@ variants: [{name: b, with: {server.stack: b, cache.size: 5}}]
     2 | include: none.yaml
       |          ^^^^^^^^^
       |
-      = help: paths are relative to the file that includes
+      = help: paths are relative to the including file
     ");
 }
 
@@ -515,26 +515,26 @@ fn includes_in_a_circle_are_shown_as_one() {
     .file("labs/a.yaml", "include: b.yaml\n")
     .file("labs/b.yaml", "include: ../labs/a.yaml\n");
     assert_snapshot!(folder.mistakes(), @"
-    error: this include comes back to itself
+    error: this include forms a circle
      --> labs/b.yaml:1:10
       |
     1 | include: ../labs/a.yaml
       |          ^^^^^^^^^^^^^^
       |
-      = help: `labs/a.yaml` includes `labs/b.yaml` includes `labs/a.yaml`: break the circle
+      = help: `labs/a.yaml` includes `labs/b.yaml` includes `labs/a.yaml`. Remove one of these includes
     ");
     let own = Folder::with_lab(changed(&[(
         "target: server",
         "target: server\ninclude: x.yaml",
     )]));
     assert_snapshot!(own.mistakes(), @"
-    error: this include comes back to itself
+    error: this include forms a circle
      --> labs/x.yaml:6:10
       |
     6 | include: x.yaml
       |          ^^^^^^
       |
-      = help: `labs/x.yaml` includes `labs/x.yaml`: break the circle
+      = help: `labs/x.yaml` includes `labs/x.yaml`. Remove one of these includes
     ");
 }
 
@@ -563,7 +563,7 @@ fn mistakes_in_an_included_file_are_shown_there() {
     2 | question: Why?
       | ^^^^^^^^
       |
-      = help: move it to the lab; what several labs share is included by each
+      = help: move it to the lab. Included files contain only keys that several labs can share
 
     error: expected a whole number, found the text `many`
      --> labs/b.yaml:3:21
@@ -619,13 +619,13 @@ fn control_characters_of_a_file_do_not_reach_the_terminal() {
 fn a_wish_that_is_none_and_a_time_that_limits_nothing_are_mistakes() {
     let target = "target: server";
     assert_snapshot!(check(&[(target, "target: server\nuntil: p98 ±2%")]), @"
-    error: `p98` is not a figure; they are requests/s, min, mean, typical, slow-quarter, stdev, p50, p75, p90, p95, p99, p99.9, max, throughput, cpu, memory, switches, involuntary-switches, waited-for-cpu, generator-cpu, failures
+    error: `p98` is not a figure. The figures are requests/s, min, mean, typical, slow-quarter, stdev, p50, p75, p90, p95, p99, p99.9, max, throughput, cpu, memory, switches, involuntary-switches, waited-for-cpu, generator-cpu, failures
      --> labs/x.yaml:6:8
       |
     6 | until: p98 ±2%
       |        ^^^^^^^
       |
-      = help: write a figure and half of the width its interval shall have, for example `p99 ±2%` or `p99 ±0.1ms`, or `gates`
+      = help: write a figure and half of the width of its interval, for example `p99 ±2%` or `p99 ±0.1ms`, or `gates`
     ");
     assert_snapshot!(check(&[(target, "target: server\nmax-time: 5m")]), @"
     error: `max-time` without `until`

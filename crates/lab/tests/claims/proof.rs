@@ -103,31 +103,31 @@ fn a_request_of_its_own_has_the_defaults_of_the_load() {
 #[test]
 fn mistakes_in_a_proof_say_where_and_what_to_write() {
     for (proof, words) in [
-        ("  - {}\n", "this proof asks for nothing"),
+        ("  - {}\n", "this proof has no check"),
         ("  - {json: /a}\n", "`json` without `ask`"),
         (
             "  - {ask: '{{origin.url}}/x', json: /a}\n",
-            "nothing says what the number must be",
+            "the proof has no condition for the number",
         ),
         (
             "  - {ask: '{{origin.url}}/x', at-least-per-request: 1}\n",
-            "one number must be named",
+            "expected exactly one of `json` and `metric`",
         ),
         (
             "  - {ask: '{{origin.url}}/x', json: /a, metric: b, equals: 1}\n",
-            "one number must be named",
+            "expected exactly one of `json` and `metric`",
         ),
         (
             "  - {ask: '{{origin.url}}/x', json: /a, equals: 1, at-most-per-request: 1}\n",
-            "`equals` beside a number per request",
+            "`equals` cannot be used with a number per request",
         ),
         (
             "  - {ask: '{{origin.url}}/x', metric: a, equals: 1}\n",
-            "`equals` looks at JSON only",
+            "`equals` cannot be used with `metric`",
         ),
         (
             "  - {ask: '{{origin.url}}/x', json: /a, exactly-per-request: 1, at-most-per-request: 1}\n",
-            "beside another limit",
+            "cannot be used with another limit",
         ),
         (
             "  - {ask: '{{origin.url}}/x', json: /a, at-least-per-request: -1}\n",

@@ -55,20 +55,24 @@ fn keys_that_do_not_go_together_are_mistakes_with_a_way_out() {
         ),
         (
             "http2: on\n  streams: 4\n  keep-alive: off",
-            "`streams` beside `keep-alive: off`",
-            "remove one of the two",
+            "`streams` cannot be used with `keep-alive: off`",
+            "Remove one of the two",
         ),
         (
             "insecure: on",
-            "`insecure` is about certificates, and `server` shows none",
+            "`insecure` needs a certificate, but `server` has none",
             "`scheme: https`",
         ),
         (
             "ca: ca.pem",
-            "`ca` is about certificates, and `server` shows none",
+            "`ca` needs a certificate, but `server` has none",
             "`scheme: https`",
         ),
-        ("spin: 5", "`spin` beside `connections`", "no times to keep"),
+        (
+            "spin: 5",
+            "`spin` cannot be used with `connections`",
+            "no due times",
+        ),
         ("spin: 101", "found `101`", "at most 100"),
     ] {
         let text = changed(&[("connections: 10", &format!("connections: 10\n  {keys}"))]);
@@ -88,5 +92,8 @@ fn an_authority_is_read_and_is_no_company_for_trust_in_anybody() {
     let keys = "connections: 10\n  ca: ca.pem\n  insecure: on";
     let text = changed(&[("connections: 10", keys), TLS]);
     let shown = Folder::with_lab(text).file("labs/ca.pem", "").mistakes();
-    assert!(shown.contains("`ca` beside `insecure: on`"), "{shown}");
+    assert!(
+        shown.contains("`ca` cannot be used with `insecure: on`"),
+        "{shown}"
+    );
 }

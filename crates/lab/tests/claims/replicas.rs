@@ -84,13 +84,13 @@ fn an_instance_knows_its_number_and_a_build_does_not() {
     let stack = lab.baseline.systems();
     assert_eq!(stack[0].env[0].1.to_string(), "server-{{instance}}");
     assert_snapshot!(mistake("build: make {{instance}}"), @"
-    error: this command is the same for all instances
+    error: this command runs once for all instances, so it cannot use `{{instance}}`
       --> labs/x.yaml:10:12
        |
     10 |     build: make {{instance}}
        |            ^^^^^^^^^^^^^^^^^
        |
-       = help: `{{instance}}` is known only while systems run: to `run` and `env`
+       = help: `{{instance}}` is known only while systems run. Use it in `run` or `env`
     ");
 }
 
@@ -108,13 +108,13 @@ fn what_cannot_be_a_number_of_instances_is_refused() {
 #[test]
 fn a_balancer_is_one_that_there_is() {
     assert_snapshot!(mistake("replicas: 2\n    balance: random"), @"
-    error: `random` is not a way to balance
+    error: expected `leastconn`, `roundrobin` or `none`, found `random`
       --> labs/x.yaml:11:14
        |
     11 |     balance: random
        |              ^^^^^^
        |
-       = help: write `leastconn`, `roundrobin`, or `none` for one instance alone
+       = help: write `none` only for one instance
     ");
     for (keys, words) in [
         ("balance: leastconn", "`balance` without `replicas`"),
@@ -124,7 +124,7 @@ fn a_balancer_is_one_that_there_is() {
         ),
         (
             "replicas: 2\n    scheme: https",
-            "`replicas` beside `scheme: https`",
+            "`replicas` cannot be used with `scheme: https`",
         ),
     ] {
         let text = mistake(keys);
@@ -138,10 +138,7 @@ fn an_instance_that_is_not_told_its_port_is_refused() {
         RUN,
         "    run: serve {{stack}} --port 8080\n    replicas: 4\n",
     )]);
-    assert!(
-        text.contains("`server` is not told where to listen"),
-        "{text}"
-    );
+    assert!(text.contains("`server` has no listen address"), "{text}");
 }
 
 #[test]
@@ -151,7 +148,7 @@ fn names_that_instances_will_have_are_taken() {
             RUN,
             &format!("{RUN}    replicas: 2\n  {name}: {{run: 'x {{{{addr}}}}'}}\n"),
         )]);
-        let words = format!("`{name}` is a name that `replicas` of `server` gives");
+        let words = format!("`replicas` of `server` already uses the name `{name}`");
         assert!(text.contains(&words), "{text}");
     }
     // Not a number, so it can belong to no instance.

@@ -59,7 +59,10 @@ fn what_the_older_revision_lacks_is_absent_there() {
     let older = in_folder("/base", &changed(&[("{name: b,", "{name: c,")]));
     let both = Lab::of_revisions(Ok(&older), head(), &names(&["b"]));
     let reason = both.baseline.absent.as_deref();
-    assert_eq!(reason, Some("the lab has no variant `b` there"));
+    assert_eq!(
+        reason,
+        Some("the lab of the older revision has no variant `b`")
+    );
 }
 
 #[test]

@@ -89,11 +89,11 @@ fn mistakes_in_a_scenario_say_where_and_what_to_write() {
     for (steps, words) in [
         (
             "\n  - {path: '/{{id}}', capture: {id: {json: /id}}}",
-            &["`{{id}}` means nothing here", "user, page, index"][..],
+            &["`{{id}}` is not defined here", "user, page, index"][..],
         ),
         (
             "\n  - {path: /, capture: {id: {}}}",
-            &["nothing says where the value stands", "json: /data/id"],
+            &["the captured value has no source", "json: /data/id"],
         ),
         (
             "\n  - {path: /, capture: {id: {json: /a, header: B}}}",
@@ -134,7 +134,7 @@ fn a_captured_value_needs_a_name_of_its_own() {
     let load = "  duration: 1s\n  data: {ranges: {id: 1..2}}\n  scenario: [{path: /, capture: {id: {json: /id}}}]\n";
     let found = check(&[("  duration: 1s\n", load)]);
     assert!(
-        found.contains("`id` is a name of the data already"),
+        found.contains("`data` already has the name `id`"),
         "{found}"
     );
 }

@@ -195,7 +195,7 @@ fn a_variant_without_a_baseline_of_its_factors_is_a_mistake() {
         ]);
         assert!(found.contains(words), "{found}");
         assert!(
-            found.contains("give both `for` with the same values"),
+            found.contains("Give both `for` with the same values"),
             "{found}"
         );
     }
@@ -207,7 +207,7 @@ fn mistakes_in_what_is_sent_say_where_and_what_to_write() {
         (
             "  path: /{{nome}}\n",
             "  - {name: b}",
-            &["`{{nome}}` means nothing here", "did you mean `name`?"][..],
+            &["`{{nome}}` is not defined here", "did you mean `name`?"][..],
         ),
         (
             "  path: /{{server.url}}\n",
@@ -232,14 +232,21 @@ fn mistakes_in_what_is_sent_say_where_and_what_to_write() {
         (
             "  data: {ranges: {n: 1..9}}\n  path: /{{m n}}\n",
             "  - {name: b}",
-            &["`{{m n}}` is not a place", "places here are n, index"],
+            &[
+                "`{{m n}}` is not a placeholder",
+                "the placeholders here are n, index",
+            ],
         ),
         (
             "",
             "  - {for: {name: [a]}}",
             &["a factor cannot be named `name`"],
         ),
-        ("", "  - {name: a, for: {}}", &["named as the baseline"]),
+        (
+            "",
+            "  - {name: a, for: {}}",
+            &["has the same name as the baseline"],
+        ),
         (
             "  requests: [{path: /x}]\n  scenario: [{path: /y}]\n",
             "  - {name: b}",
@@ -267,7 +274,7 @@ fn a_name_of_the_data_is_no_setting() {
     .file("labs/rows.csv", "id\n1\n");
     let found = folder.mistakes();
     assert!(
-        found.contains("`id` is a name of the data and a setting"),
+        found.contains("`id` is the name of a value in `data` and of a setting"),
         "{found}"
     );
     let wrong = Folder::with_lab(changed(&[(
@@ -276,7 +283,10 @@ fn a_name_of_the_data_is_no_setting() {
     )]))
     .file("labs/rows.csv", "id,b\n1\n")
     .mistakes();
-    assert!(wrong.contains("rows are CSV below a header row"), "{wrong}");
+    assert!(
+        wrong.contains("write CSV rows below a header row"),
+        "{wrong}"
+    );
 }
 
 #[test]
@@ -341,7 +351,7 @@ fn a_variant_with_a_connection_a_request_has_no_streams() {
         ),
     ]);
     assert!(
-        mistakes.contains("`keep-alive: off` beside `streams`"),
+        mistakes.contains("`keep-alive: off` cannot be used with `streams`"),
         "{mistakes}"
     );
 }

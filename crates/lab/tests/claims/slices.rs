@@ -46,11 +46,11 @@ fn slices_that_cannot_be_are_refused() {
     for (keys, words) in [
         (
             "rate: 5/s\n  duration: 1s\n  slice: 300ms".to_owned(),
-            "`slice` in an open loop",
+            "`slice` cannot be used in an open loop",
         ),
         (
             format!("{search}\n  slice: 300ms"),
-            "`slice` in an open loop",
+            "`slice` cannot be used in an open loop",
         ),
         (
             "connections: 10\n  duration: 1s\n  slice: 49ms".to_owned(),
@@ -62,7 +62,7 @@ fn slices_that_cannot_be_are_refused() {
         ),
         (
             "connections: 10\n  count: 5\n  slice: 300ms".to_owned(),
-            "`slice` beside `count`",
+            "`slice` cannot be used with `count`",
         ),
         (
             "connections: 10\n  duration: 1s\n  slice: fast".to_owned(),

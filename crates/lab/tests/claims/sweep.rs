@@ -52,7 +52,7 @@ fn what_is_no_sweep_is_refused_at_its_place() {
         ),
         (
             "sweep: [100/s, 8]\n  duration: 1s",
-            "`8 connections` beside `100/s`",
+            "`8 connections` cannot be used with `100/s`",
         ),
         ("sweep: [100/s, 100/s]\n  duration: 1s", "`100/s` twice"),
         (
@@ -63,10 +63,10 @@ fn what_is_no_sweep_is_refused_at_its_place() {
             "sweep: [0, 8]\n  duration: 1s",
             "`0` is not a level of load",
         ),
-        ("sweep: [100/s, 200/s]", "nothing says when the load ends"),
+        ("sweep: [100/s, 200/s]", "the load has no end"),
         (
             "sweep: [100/s, 200/s]\n  duration: 1s\n  count: 5",
-            "`count` beside `sweep`",
+            "`count` cannot be used with `sweep`",
         ),
         (
             "sweep: [100/s, 200/s]\n  duration: 1s\n  rate: 5/s",
@@ -74,11 +74,11 @@ fn what_is_no_sweep_is_refused_at_its_place() {
         ),
         (
             "sweep: [100/s, 200/s]\n  duration: 1s\n  slice: 100ms",
-            "`slice` beside a `sweep` of rate",
+            "`slice` cannot be used with a `sweep` of rate",
         ),
         (
             "sweep: [1, 8]\n  duration: 1s\n  arrival: poisson",
-            "`arrival` beside a `sweep` of connections",
+            "`arrival` cannot be used with a `sweep` of connections",
         ),
         (
             "sweep: [1, 8]\n  duration: 1s\n  threads: 2",

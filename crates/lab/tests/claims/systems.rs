@@ -243,7 +243,7 @@ fn an_unknown_setting_is_reported_with_the_known_ones() {
     12 |   - {name: b, with: {server.stak: b, server.build: x, stack: b, size: 5}}
        |                                      ^^^^^^^^^^^^
        |
-       = help: `server` has stack; a setting is declared with its usual value under `settings`
+       = help: `server` has stack. Declare a setting with its usual value under `settings`
 
     error: the lab has no setting `stack`
       --> labs/x.yaml:12:55
@@ -259,14 +259,14 @@ fn an_unknown_setting_is_reported_with_the_known_ones() {
     12 |   - {name: b, with: {server.stak: b, server.build: x, stack: b, size: 5}}
        |                                                                 ^^^^
        |
-       = help: the lab has no settings; declare it with its usual value under `settings`
+       = help: the lab has no settings. Declare it with its usual value under `settings`
     ");
 }
 
 #[test]
 fn an_unknown_template_is_reported_with_the_known_ones() {
     assert_snapshot!(check(&[("serve {{stack}} --listen {{addr}}", "serve {{ stak }} --listen {{addr}} {{config}} {{server.x}}")]), @"
-    error: `{{stak}}` means nothing here
+    error: `{{stak}}` is not defined here
      --> labs/x.yaml:9:16
       |
     9 |     run: serve {{ stak }} --listen {{addr}} {{config}} {{server.x}}
@@ -274,34 +274,34 @@ fn an_unknown_template_is_reported_with_the_known_ones() {
       |
       = help: did you mean `stack`?
 
-    error: `{{config}}` means nothing here
+    error: `{{config}}` is not defined here
      --> labs/x.yaml:9:45
       |
     9 |     run: serve {{ stak }} --listen {{addr}} {{config}} {{server.x}}
       |                                             ^^^^^^^^^^
       |
-      = help: known here are stack, instance, name, addr, port, url, socket
+      = help: the names here are stack, instance, name, addr, port, url, socket
 
-    error: `{{server.x}}` means nothing here
+    error: `{{server.x}}` is not defined here
      --> labs/x.yaml:9:56
       |
     9 |     run: serve {{ stak }} --listen {{addr}} {{config}} {{server.x}}
       |                                                        ^^^^^^^^^^^^
       |
-      = help: known here are stack, addr, port, url, socket
+      = help: the names here are stack, addr, port, url, socket
     ");
 }
 
 #[test]
 fn a_lab_wide_setting_has_no_address_of_its_own() {
     assert_snapshot!(check(&[("target: server", "target: server\nsettings: {a: '{{url}}'}"), ("{{stack}}", "{{stack}} {{a}}")]), @"
-    error: `{{url}}` means nothing here
+    error: `{{url}}` is not defined here
      --> labs/x.yaml:6:16
       |
     6 | settings: {a: '{{url}}'}
       |                ^^^^^^^
       |
-      = help: known here are a, name
+      = help: the names here are a, name
     ");
 }
 
@@ -314,7 +314,7 @@ fn settings_cannot_take_the_words_of_templates() {
     6 | settings: {name: x, a.b: 1}
       |            ^^^^
       |
-      = help: `{{name}}` has a meaning of its own
+      = help: `{{name}}` has a fixed meaning. Choose another name
 
     error: `a.b` is not a name
      --> labs/x.yaml:6:21
@@ -322,7 +322,7 @@ fn settings_cannot_take_the_words_of_templates() {
     6 | settings: {name: x, a.b: 1}
       |                     ^^^
       |
-      = help: a name begins with a letter and goes on with letters, digits, `-` and `_`
+      = help: a name is a letter followed by letters, digits, `-` and `_`
 
     error: a setting cannot be named `port`
      --> labs/x.yaml:9:26
@@ -330,41 +330,41 @@ fn settings_cannot_take_the_words_of_templates() {
     9 |     settings: {stack: a, port: 80}
       |                          ^^^^
       |
-      = help: `{{port}}` has a meaning of its own
+      = help: `{{port}}` has a fixed meaning. Choose another name
     ");
 }
 
 #[test]
 fn a_system_that_is_not_told_its_port_is_refused() {
     assert_snapshot!(check(&[("--listen {{addr}}", "--listen 127.0.0.1:8080")]), @"
-    error: `server` is not told where to listen
+    error: `server` has no listen address
      --> labs/x.yaml:9:10
       |
     9 |     run: serve {{stack}} --listen 127.0.0.1:8080
       |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
       |
-      = help: hand it `{{addr}}`, `{{port}}`, `{{url}}` or `{{socket}}` in `run` or `env`
+      = help: add `{{addr}}`, `{{port}}`, `{{url}}` or `{{socket}}` to `run` or `env`
     ");
 }
 
 #[test]
 fn builds_and_versions_run_without_addresses() {
     assert_snapshot!(check(&[("stack: a}", "stack: a}\n    build: make {{url}}\n    version: curl {{server.addr}}")]), @"
-    error: this command needs an address, which is not known yet
+    error: this command needs an address that is not known yet
      --> labs/x.yaml:9:12
       |
     9 |     build: make {{url}}
       |            ^^^^^^^^^^^^
       |
-      = help: addresses are known only while systems run: to `run` and `env`
+      = help: addresses are known only while systems run. Use them in `run` or `env`
 
-    error: this command needs an address, which is not known yet
+    error: this command needs an address that is not known yet
       --> labs/x.yaml:10:14
        |
     10 |     version: curl {{server.addr}}
        |              ^^^^^^^^^^^^^^^^^^^^
        |
-       = help: addresses are known only while systems run: to `run` and `env`
+       = help: addresses are known only while systems run. Use them in `run` or `env`
     ");
 }
 
@@ -377,7 +377,7 @@ fn a_system_needs_a_command() {
     7 |   server:
       |   ^^^^^^
       |
-      = help: give the command that runs it, the `image` of its container, the `compose` file of its services, its `manifests`, or the `url` where it runs already
+      = help: give the command that runs it, the `image` of its container, the `compose` file of its services, its `manifests`, or the `url` at which it already runs
     ");
 }
 
@@ -406,26 +406,26 @@ fn a_system_may_run_already() {
 #[test]
 fn what_runs_already_is_not_started_in_any_way() {
     assert_snapshot!(check(&elsewhere("    url: http://a\n    pin: 1\n")), @"
-    error: `pin` beside `url`
+    error: `pin` cannot be used with `url`
       --> labs/x.yaml:10:5
        |
      9 |     url: http://a
-       |     --- it runs already, says this
+       |     --- this key means that it already runs
     10 |     pin: 1
        |     ^^^
        |
-       = help: what runs already is not built, started or limited; remove one of the two
+       = help: `weigh` does not build, start or limit a system that already runs. Remove one of the two
     ");
     assert_snapshot!(check(&elsewhere("    url: http://a\n    run: serve {{addr}}\n")), @"
-    error: `run` beside `url`
+    error: `run` cannot be used with `url`
       --> labs/x.yaml:10:5
        |
      9 |     url: http://a
-       |     --- it runs already, says this
+       |     --- this key means that it already runs
     10 |     run: serve {{addr}}
        |     ^^^
        |
-       = help: what runs already is not built, started or limited; remove one of the two
+       = help: `weigh` does not build, start or limit a system that already runs. Remove one of the two
     ");
     assert_snapshot!(check(&[("    run: serve", "    attach: {pid: 1}\n    run: serve")]), @"
     error: `attach` without `url`
@@ -434,46 +434,46 @@ fn what_runs_already_is_not_started_in_any_way() {
     9 |     attach: {pid: 1}
       |     ^^^^^^
       |
-      = help: what is started here is watched anyway; remove it
+      = help: `weigh` always watches the systems that it starts. Remove this key
     ");
 }
 
 #[test]
 fn a_url_of_a_system_is_a_host_and_a_port() {
     assert_snapshot!(check(&elsewhere("    url: http://a/graphql\n")), @"
-    error: `http://a/graphql` is no URL of a system: `/graphql` belongs into the `path` of requests
+    error: `http://a/graphql` is not the URL of a system: write `/graphql` in the `path` of requests
      --> labs/x.yaml:9:10
       |
     9 |     url: http://a/graphql
       |          ^^^^^^^^^^^^^^^^
       |
-      = help: write it as http://127.0.0.1:8080 or https://api.example.com
+      = help: write a URL such as http://127.0.0.1:8080 or https://api.example.com
     ");
     assert_snapshot!(check(&elsewhere("    url: \"{{stack}}://a\"\n")), @r#"
-    error: `a://a` is no URL of a system: its beginning is a setting
+    error: `a://a` is not the URL of a system: it begins with a setting
      --> labs/x.yaml:9:10
       |
     9 |     url: "{{stack}}://a"
       |          ^^^^^^^^^^^^^^^
       |
-      = help: write it as http://127.0.0.1:8080 or https://api.example.com
+      = help: write a URL such as http://127.0.0.1:8080 or https://api.example.com
 
-    error: `b://a` is no URL of a system: its beginning is a setting
+    error: `b://a` is not the URL of a system: it begins with a setting
      --> labs/x.yaml:9:10
       |
     9 |     url: "{{stack}}://a"
       |          ^^^^^^^^^^^^^^^
       |
-      = help: write it as http://127.0.0.1:8080 or https://api.example.com
+      = help: write a URL such as http://127.0.0.1:8080 or https://api.example.com
     "#);
     assert_snapshot!(check(&elsewhere("    url: http://{{addr}}\n")), @"
-    error: this needs an address that `weigh` gives out
+    error: this text needs an address that `weigh` assigns
      --> labs/x.yaml:9:10
       |
     9 |     url: http://{{addr}}
       |          ^^^^^^^^^^^^^^^
       |
-      = help: a system that runs already has its own address; write it down, or take a setting
+      = help: a system that already runs has its own address. Write that address, or use a setting
     ");
 }
 
@@ -485,40 +485,40 @@ fn one_thing_is_attached_to() {
         )))
     };
     assert_snapshot!(attached("{pid: 1, cgroup: /sys/fs/cgroup/a}"), @"
-    error: `attach` wants exactly one of `pid`, `cgroup`, `container` and `metrics`
+    error: `attach` needs exactly one of `pid`, `cgroup`, `container` and `metrics`
       --> labs/x.yaml:10:13
        |
     10 |     attach: {pid: 1, cgroup: /sys/fs/cgroup/a}
        |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
        |
-       = help: one of them says all: `attach: {pid: 4711}`
+       = help: write one of them, such as `attach: {pid: 4711}`
     ");
     assert_snapshot!(attached("{pid: nginx}"), @"
-    error: `nginx` is no number of a process
+    error: `nginx` is not a process id
       --> labs/x.yaml:10:19
        |
     10 |     attach: {pid: nginx}
        |                   ^^^^^
        |
-       = help: write it as `ps` shows it: a whole number above 0
+       = help: write a whole number above 0, as shown by `ps`
     ");
     assert_snapshot!(attached("{cgroup: a.service}"), @"
-    error: `a.service` is no folder of a control group
+    error: `a.service` is not the folder of a control group
       --> labs/x.yaml:10:22
        |
     10 |     attach: {cgroup: a.service}
        |                      ^^^^^^^^^
        |
-       = help: write the whole path, such as /sys/fs/cgroup/system.slice/nginx.service
+       = help: write the absolute path, such as /sys/fs/cgroup/system.slice/nginx.service
     ");
     assert_snapshot!(attached("{metrics: localhost}"), @"
-    error: `localhost` is no URL
+    error: `localhost` is not a URL
       --> labs/x.yaml:10:23
        |
     10 |     attach: {metrics: localhost}
        |                       ^^^^^^^^^
        |
-       = help: write it as http://127.0.0.1:9090/metrics
+       = help: write a URL such as http://127.0.0.1:9090/metrics
     ");
 }
 
@@ -624,6 +624,6 @@ fn a_limit_that_is_none_after_all_is_shown_where_it_is_used() {
     9 |     limits: {cpus: "{{cpus}}", memory: "{{addr}}"}
       |                                        ^^^^^^^^^^
       |
-      = help: give a setting whose value is a limit or `none`
+      = help: use a setting with a limit or `none` as its value
     "#);
 }

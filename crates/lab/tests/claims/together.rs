@@ -31,13 +31,13 @@ fn groups_have_every_variant_once() {
 fn a_group_with_a_stranger_a_baseline_or_a_variant_twice_is_a_mistake() {
     let groups = ("target:", "groups: [[b, bb], [a, b], []]\ntarget:");
     assert_snapshot!(check(&[OPEN, groups, THREE]), @"
-    error: no group has c, d
+    error: `groups` does not contain c, d
      --> labs/x.yaml:5:9
       |
     5 | groups: [[b, bb], [a, b], []]
       |         ^^^^^^^^^^^^^^^^^^^^^
       |
-      = help: put every variant into one of the groups
+      = help: add every variant to one of the groups
 
     error: there is no variant `bb`
      --> labs/x.yaml:5:14
@@ -53,7 +53,7 @@ fn a_group_with_a_stranger_a_baseline_or_a_variant_twice_is_a_mistake() {
     5 | groups: [[b, bb], [a, b], []]
       |                    ^
       |
-      = help: a baseline is measured in each group that has a variant of it; remove it here
+      = help: `weigh` adds a baseline to each group with one of its variants. Remove it here
 
     error: `b` is in two groups
      --> labs/x.yaml:5:23
@@ -63,9 +63,9 @@ fn a_group_with_a_stranger_a_baseline_or_a_variant_twice_is_a_mistake() {
       |           |
       |           first here
       |
-      = help: a variant is measured in one group; its baseline is in each
+      = help: each variant belongs to one group. `weigh` adds the baselines to the groups
 
-    error: a group without variants
+    error: this group has no variants
      --> labs/x.yaml:5:27
       |
     5 | groups: [[b, bb], [a, b], []]
@@ -79,7 +79,7 @@ fn a_group_with_a_stranger_a_baseline_or_a_variant_twice_is_a_mistake() {
 fn groups_in_turn_are_a_mistake() {
     let groups = ("target:", "groups: [[b]]\norder: in-turn\ntarget:");
     assert_snapshot!(check(&[OPEN, groups]), @"
-    error: `groups` beside `order: in-turn`
+    error: `groups` cannot be used with `order: in-turn`
      --> labs/x.yaml:5:9
       |
     5 | groups: [[b]]
@@ -87,7 +87,7 @@ fn groups_in_turn_are_a_mistake() {
     6 | order: in-turn
       | ----- `order` is given here
       |
-      = help: in turn each variant is up alone; remove one of the two
+      = help: in turn, only one variant runs at a time. Remove one of the two
     ");
 }
 
@@ -132,13 +132,13 @@ fn a_shared_system_is_one_setup_for_all() {
 #[test]
 fn a_shared_system_that_differs_between_variants_is_a_mistake() {
     assert_snapshot!(check_store("run: 'store {{addr}} {{name}}'", &[]), @"
-    error: `store` is shared and differs between `a` and `b`
+    error: `store` is shared, but it differs between `a` and `b`
       --> labs/x.yaml:10:19
        |
     10 |   store: {shared: true, run: 'store {{addr}} {{name}}'}
        |                   ^^^^
        |
-       = help: one process of a shared system serves all variants: remove `shared`, or what differs
+       = help: one process of a shared system serves all variants. Remove `shared`, or the difference
     ");
 }
 
@@ -146,26 +146,26 @@ fn a_shared_system_that_differs_between_variants_is_a_mistake() {
 fn a_shared_system_that_needs_one_that_is_not_is_a_mistake() {
     let disk = ("baseline:", "  disk: {run: 'disk {{addr}}'}\nbaseline:");
     assert_snapshot!(check_store("run: 'store {{addr}} {{disk.addr}}'", &[disk]), @"
-    error: `store` is shared and needs `disk`, which each variant has for itself
+    error: `store` is shared, but it needs `disk`, which is not shared
       --> labs/x.yaml:10:19
        |
     10 |   store: {shared: true, run: 'store {{addr}} {{disk.addr}}'}
        |                   ^^^^
        |
-       = help: one process of a shared system serves all variants: remove `shared`, or what differs
+       = help: one process of a shared system serves all variants. Remove `shared`, or the difference
     ");
 }
 
 #[test]
 fn the_target_cannot_be_shared() {
     assert_snapshot!(check(&[("    settings: {stack: a}", "    shared: true\n    settings: {stack: a}")]), @"
-    error: `server` gets the load, so it cannot be shared
+    error: `server` receives the load, so it cannot be shared
      --> labs/x.yaml:8:13
       |
     8 |     shared: true
       |             ^^^^
       |
-      = help: one process of a shared system serves all variants: remove `shared`, or what differs
+      = help: one process of a shared system serves all variants. Remove `shared`, or the difference
     ");
 }
 
@@ -182,6 +182,6 @@ fn no_proof_counts_requests_on_a_shared_system() {
     12 |   - {ask: '{{store.url}}/seen', json: /requests, at-least-per-request: 1}
        |           ^^^^^^^^^^^^^^^^^^^^
        |
-       = help: ask a system that each variant has for itself, or remove its `shared`
+       = help: ask a system that is not shared, or remove its `shared`
     ");
 }

@@ -42,7 +42,10 @@ impl Pattern {
             found: found.to_owned(),
         };
         let Some(expected) = &self.value else {
-            return Some(whole("the same bytes as a body without JSON", "others"));
+            return Some(whole(
+                "the known bytes of a body that is not JSON",
+                "other bytes",
+            ));
         };
         let Some(found) = read(body, &self.ignore) else {
             return Some(whole("JSON", "a body that is not JSON"));

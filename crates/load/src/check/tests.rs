@@ -256,7 +256,7 @@ fn every_rule_looks_at_the_content_of_an_encoded_body() {
     unknown.headers.push(header);
     insta::assert_snapshot!(
         verdict(&equal_to(right), &unknown),
-        @"body: the body has the content coding `compress`, which cannot be decoded; known are gzip, deflate, br and zstd"
+        @"body: the body has the content coding `compress`, which cannot be decoded. Supported codings are gzip, deflate, br and zstd"
     );
     // Without a rule about bodies nobody decodes them.
     assert_eq!(verdict(&Expectation::default(), &unknown), "right");
@@ -267,7 +267,7 @@ fn a_bomb_is_a_wrong_answer_and_no_more() {
     let zeros = "0".repeat(20_000_000);
     insta::assert_snapshot!(
         verdict(&equal_to("0"), &coded("gzip, gzip", &zeros)),
-        @"body: the body is too large: its 149 bytes of `Content-Encoding: gzip, gzip` stand for more than 16777216 bytes"
+        @"body: the body is too large: its 149 bytes of `Content-Encoding: gzip, gzip` decode to more than 16777216 bytes"
     );
 }
 

@@ -135,7 +135,7 @@ fn a_ratio_is_no_limit() {
 #[test]
 fn an_unknown_coding_is_refused_by_its_name() {
     let refused = decoded("gzip, aws-chunked", b"abc", MOST).unwrap_err();
-    insta::assert_snapshot!(refused, @"the body has the content coding `aws-chunked`, which cannot be decoded; known are gzip, deflate, br and zstd");
+    insta::assert_snapshot!(refused, @"the body has the content coding `aws-chunked`, which cannot be decoded. Supported codings are gzip, deflate, br and zstd");
     let escaped = decoded("\u{1b}[31m", b"abc", MOST).unwrap_err();
     assert!(!escaped.to_string().contains('\u{1b}'), "{escaped}");
 }

@@ -195,7 +195,7 @@ impl EpollEngine<'_> {
                 "the connection was closed before the answer".to_owned()
             }),
             End::Truncated => self.fail(index, FailureKind::Closed, 0, &|| {
-                "the connection was closed within the answer".to_owned()
+                "the connection was closed during the answer".to_owned()
             }),
         }
     }

@@ -63,11 +63,11 @@ fn words_at(error: &Error, stage: Stage) -> String {
         Stage::Body {
             length: Some(length),
         } if is_malformed => format!(
-            "the body is shorter or longer than the {length} bytes that its `content-length` promises"
+            "the length of the body differs from the {length} bytes of its `content-length`"
         ),
         Stage::Head { .. } if is_malformed => format!(
-            "the head of the answer is malformed: `:status` is missing or there twice, a name is not in \
-             lower case, or HTTP/2 forbids a header (such as `connection`) ({})",
+            "the head of the answer is malformed: `:status` is missing or repeated, a name is not \
+             in lower case, or HTTP/2 forbids a header (such as `connection`) ({})",
             name(error)
         ),
         _ => words(error),
@@ -79,7 +79,7 @@ pub(super) fn words(error: &Error) -> String {
     if let Some(error) = error.get_io() {
         return match error.kind() {
             io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
-                "the server closed the connection within the answer".to_owned()
+                "the server closed the connection during the answer".to_owned()
             }
             _ => format!("the connection failed: {error}"),
         };
@@ -91,12 +91,12 @@ pub(super) fn words(error: &Error) -> String {
         }
         Some(_) if error.is_remote() => format!("the server reset the stream ({name})"),
         Some(Reason::FRAME_SIZE_ERROR) => format!(
-            "expected frames of HTTP/2, found a frame of invalid size ({name}); an HTTP/1.1 server \
-             answers so, which needs a load without `--http2`"
+            "expected frames of HTTP/2, found a frame of invalid size ({name}). This may be an \
+             HTTP/1.1 server, which needs a load without `--http2`"
         ),
         Some(_) if error.is_library() && error.is_go_away() => format!(
-            "the server broke a rule of HTTP/2 ({name}), for example by a push that was not allowed or \
-             by a frame at the wrong time"
+            "the server broke a rule of HTTP/2 ({name}), for example with a forbidden push or a \
+             frame at the wrong time"
         ),
         Some(_) if error.is_library() => format!("the server broke a rule of HTTP/2 ({name})"),
         _ => error.to_string(),

@@ -158,7 +158,7 @@ impl<S: Sink> Exchange<'_, S> {
                 return Err(ExchangeError::failed(FailureKind::ClosedIdle, CLOSED_IDLE));
             }
             End::Nothing => "before",
-            End::Truncated => "within",
+            End::Truncated => "during",
         };
         let reason = format!("the connection was closed {when} the answer");
         Err(ExchangeError::failed(FailureKind::Closed, reason))

@@ -73,8 +73,8 @@ impl Route {
                 // on.
                 if self.version != Version::Http1 && agreed != Some(b"h2") {
                     return Err(refuse(
-                        "TLS: expected a target that offers HTTP/2 (ALPN `h2`), found one that \
-                         does not"
+                        "TLS: expected a target that offers HTTP/2 (ALPN `h2`), found a target \
+                         without it"
                             .to_owned(),
                     ));
                 }

@@ -154,7 +154,7 @@ impl EngineState {
                         return Err(no_answer(endpoint.timeout));
                     }
                     let reason = format!(
-                        "the request did not leave within {:?}: the server grants no stream of HTTP/2 \
+                        "the request was not sent within {:?}: the server allows no HTTP/2 stream \
                          (it sent no SETTINGS, or MAX_CONCURRENT_STREAMS 0)",
                         endpoint.timeout
                     );
@@ -215,10 +215,10 @@ impl EngineState {
             let times = slot.repeats + 1;
             let reason = match slot.is_sent {
                 true => format!(
-                    "the server did not process the request, which was sent {times} times: {reason}"
+                    "the request was sent {times} times, but the server did not process it: {reason}"
                 ),
                 false => {
-                    format!("the request did not leave on any of {times} connections: {reason}")
+                    format!("the request could not be sent on any of {times} connections: {reason}")
                 }
             };
             return Err((kind, reason));
@@ -284,7 +284,9 @@ impl EngineState {
                 Idle::Ended => return Err(ExchangeError::Stale("it was closed".to_owned())),
                 Idle::Spoke => {
                     self.lanes.borrow_mut()[place.lane].recorder.unsolicited += 1;
-                    return Err(ExchangeError::Stale("it was spoiled".to_owned()));
+                    return Err(ExchangeError::Stale(
+                        "it received unexpected data".to_owned(),
+                    ));
                 }
             }
         }

@@ -110,8 +110,8 @@ pub(super) fn fault(error: &std::io::Error) -> String {
         Some(Error::InvalidCertificate(CertificateError::Other(other)))
             if format!("{other:?}").contains("CaUsedAsEndEntity") =>
         {
-            "TLS: the server shows the certificate of an authority as its own; name this very \
-             certificate with `--ca`, or use `--insecure`"
+            "TLS: the server uses the certificate of an authority as its own. Pass this certificate \
+             with `--ca`, or use `--insecure`"
                 .to_owned()
         }
         _ => format!("TLS: {error}"),

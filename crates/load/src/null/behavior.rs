@@ -82,14 +82,14 @@ pub struct Stall {
     pub after: Duration,
 }
 
-/// Why a null server cannot behave so.
+/// An impossible behavior of a null server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BehaviorError {
     /// The weights of a mix are all 0, or their sum has more than 32 bits.
-    #[error("expected weights of which one is above 0, such as `90:1ms,10:20ms`")]
+    #[error("expected weights with at least one above 0, such as `90:1ms,10:20ms`")]
     Weights,
-    /// Wrong answers are asked for, and the body has no byte that could be wrong.
-    #[error("a body of 0 bytes cannot be wrong; let it have at least 1")]
+    /// Wrong answers are requested, but the body has no bytes.
+    #[error("a body of 0 bytes cannot be wrong. Give it at least 1 byte")]
     NothingToBeWrong,
     /// The coefficient of variation of a jitter is out of range.
     #[error("expected a jitter from 0 to 500 %")]
@@ -100,8 +100,8 @@ pub enum BehaviorError {
     /// The coding of bodies is unknown.
     #[error("{0}")]
     Encoding(#[from] crate::CodingError),
-    /// Only gzip has a place for bytes that vary.
-    #[error("`{0}` has the same bytes for the same content; bytes that vary need gzip")]
+    /// Only gzip supports varying bytes.
+    #[error("`{0}` encodes the same content to the same bytes. Varying bytes need gzip")]
     Varying(String),
     /// A number that says how often something happens is 0.
     #[error("expected `every` or `after` at least 1 request, found 0")]

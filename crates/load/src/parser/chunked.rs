@@ -149,6 +149,6 @@ fn expect(byte: u8, expected: u8) -> Result<(), ParseError> {
     if byte == expected {
         Ok(())
     } else {
-        Err(ParseError::Malformed("chunk framing where it must not be"))
+        Err(ParseError::Malformed("chunk framing in the wrong place"))
     }
 }

@@ -13,15 +13,15 @@ pub enum ParseError {
     TooLarge {
         /// `head`, `body`, …
         part: &'static str,
-        /// What would have been accepted.
+        /// The most that is accepted.
         limit: u64,
-        /// What `limit` counts.
+        /// The unit of `limit`.
         unit: &'static str,
     },
-    /// Of the body more would have to be kept than is kept of any.
+    /// The check needs more bytes of the body than are kept.
     #[error(
-        "the body of the answer has more than {limit} bytes: too large to capture from, or to compare \
-         in parts"
+        "the body of the answer has more than {limit} bytes. It is too large to capture from \
+         or to compare in parts"
     )]
     TooLargeToCapture {
         /// Bytes that would have been kept.

@@ -98,7 +98,7 @@ fn what_is_no_place_stays_or_is_refused() {
     assert_eq!(filled(&kept, 5), "/5 {{other}} {5 2 {{");
     let some = data(&["a", "b"], &[&["1", "2\n"]], RowOrder::Rotation);
     for (header, words) in [
-        ("{{c}}", "no column `c`; the data has `a`, `b`"),
+        ("{{c}}", "no column `c`. The data has `a`, `b`"),
         ("{{b}}", "expected a value on one line"),
         (
             "{{random:5..1}}",

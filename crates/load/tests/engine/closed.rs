@@ -203,8 +203,8 @@ fn a_job_that_cannot_run_is_refused_with_the_reason() {
     insta::assert_snapshot!(refused(&|job| job.requests.clear()), @"expected at least one request, found none");
     insta::assert_snapshot!(refused(&|job| job.threads = 0), @"expected at least one generator thread, found 0");
     insta::assert_snapshot!(refused(&|job| job.load = closed(0, 1)), @"expected at least one connection, found 0");
-    insta::assert_snapshot!(refused(&|job| job.requests[0].path = "x".to_owned()), @"request 1 (`GET x`): expected a path that starts with `/` and has no spaces or control characters, found `x`; write such characters as %20");
-    insta::assert_snapshot!(refused(&|job| job.load = Load::Closed { connections: 1, stop: Stop { requests: None, duration: None } }), @"expected a number of requests or a duration after which to stop, found neither");
+    insta::assert_snapshot!(refused(&|job| job.requests[0].path = "x".to_owned()), @"request 1 (`GET x`): expected a path that starts with `/` and has no spaces or control characters, found `x`. Encode such characters, for example as %20");
+    insta::assert_snapshot!(refused(&|job| job.load = Load::Closed { connections: 1, stop: Stop { requests: None, duration: None } }), @"expected a number of requests or a duration for the end of the load, found neither");
     insta::assert_snapshot!(refused(&|job| job.cpus = Some(vec![5000])), @"cannot pin a generator thread to CPU 5000: Invalid argument (os error 22)");
     let too_many = refused(&|job| job.load = closed(4_000_000_000, 1));
     assert!(

@@ -118,7 +118,7 @@ fn a_short_body_and_then_the_end_is_closed() {
     );
     assert_eq!(
         measurement.failures[0].reason,
-        "the connection was closed within the answer"
+        "the connection was closed during the answer"
     );
 }
 

@@ -227,7 +227,7 @@ fn names_that_are_not_known_yet_are_refused() {
     job.requests[0].path = "/{{token}}".to_owned();
     insta::assert_snapshot!(
         walk(&job, 0).unwrap_err(),
-        @"request 1 (`GET /{{token}}`): no column `token`; the data has `user`, `page`, and there are `{{index}}` and `{{random:1..1000}}`; a captured value is known to the steps after it"
+        @"request 1 (`GET /{{token}}`): no column `token`. The data has `user`, `page`, and `{{index}}` and `{{random:1..1000}}` always exist. A captured value is known only to later steps"
     );
     job.requests[0].path = "/".to_owned();
     job.steps[0].captures[0].pattern = Some("(".to_owned());

@@ -205,14 +205,14 @@ fn what_cannot_be_is_refused_before_it_starts() {
     );
     insta::assert_snapshot!(
         unlike(|job| job.keep_slots = Some(99)),
-        @"expected at most 99 slots, whose times are kept, found a plan of 100"
+        @"expected a plan of at most 99 slots with recorded times, found 100"
     );
     insta::assert_snapshot!(
         unlike(|job| {
             let (from, to) = (Duration::ZERO, Duration::from_secs(1));
             job.slices = vec![Slice { from, to, count_from: from }];
         }),
-        @"expected slices of a closed loop without steps, in order, disjoint and not empty, found others"
+        @"expected slices of a closed loop without steps, in order, disjoint and not empty, found other slices"
     );
     let mut jobs = alike.clone();
     jobs[1].requests.clear();

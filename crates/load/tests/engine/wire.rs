@@ -271,8 +271,8 @@ fn with_endless_body(check: impl Fn(&Target)) {
     }
 }
 
-const TOO_LARGE: &str = "the body of the answer has more than 16777216 bytes: too large to capture from, \
-                         or to compare in parts";
+const TOO_LARGE: &str = "the body of the answer has more than 16777216 bytes. It is too large to capture \
+                         from or to compare in parts";
 
 #[test]
 fn a_body_that_is_too_large_to_capture_from_ends_its_request() {

@@ -177,7 +177,7 @@ fn a_request_that_is_refused_again_and_again_fails_and_says_so() {
     assert_eq!(measurement.sent_again, 20);
     assert_eq!(
         measurement.failures[0].reason,
-        "the server did not process the request, which was sent 11 times: the server reset the \
+        "the request was sent 11 times, but the server did not process it: the server reset the \
          stream (REFUSED_STREAM)"
     );
 }
@@ -245,11 +245,10 @@ fn what_breaks_the_rules_of_http_2_is_said_in_words() {
             frames.0.wait_for_end();
         })
     };
-    let length =
-        "the body is shorter or longer than the 5 bytes that its `content-length` promises";
+    let length = "the length of the body differs from the 5 bytes of its `content-length`";
     assert_eq!(of_head(literal("content-length", "5"), b"hell"), length);
     assert_eq!(of_head(literal("content-length", "5"), b"hello!"), length);
-    let head = "the head of the answer is malformed: `:status` is missing or there twice, a name is \
+    let head = "the head of the answer is malformed: `:status` is missing or repeated, a name is \
                 not in lower case, or HTTP/2 forbids a header (such as `connection`) \
                 (PROTOCOL_ERROR)";
     assert_eq!(of_head(vec![STATUS_200], b""), head);
@@ -259,7 +258,7 @@ fn what_breaks_the_rules_of_http_2_is_said_in_words() {
         frames.send(PUSH_PROMISE, END_HEADERS, stream, &promised);
         frames.0.wait_for_end();
     });
-    assert!(push.contains("a push that was not allowed"), "{push}");
+    assert!(push.contains("a forbidden push"), "{push}");
 }
 
 #[test]
@@ -293,7 +292,7 @@ fn a_server_that_lets_no_request_in_is_named() {
         assert_eq!(measurement.outcomes.failed.timeout, 1);
         let reason = &measurement.failures[0].reason;
         assert!(
-            reason.contains("the server grants no stream of HTTP/2"),
+            reason.contains("the server allows no HTTP/2 stream"),
             "{reason}"
         );
         assert_eq!(measurement.sent, 0);

@@ -18,8 +18,8 @@ pub(super) fn read(text: &str, metric: Metric, subject: Subject) -> Result<(Subj
     match (subject, unit) {
         // Most baselines fail never, and nothing is a multiple of that.
         (Subject::Ratio, _) if metric == Metric::Failures => Err(
-            "`failures` have no ratio: write `failures value < 1%`, or `failures overhead < 1%` for what \
-             a variant has more of than its baseline"
+            "`failures` have no ratio. Write `failures value < 1%`, or `failures overhead < 1%` for \
+             the failures that a variant adds to its baseline"
                 .to_owned(),
         ),
         // Of a share, a difference is in percent itself.
@@ -27,10 +27,10 @@ pub(super) fn read(text: &str, metric: Metric, subject: Subject) -> Result<(Subj
         (Subject::Overhead, "%") => Ok((Subject::Ratio, 1.0 + number / 100.0)),
         (Subject::Ratio, "" | "x") => Ok((Subject::Ratio, number)),
         (Subject::Ratio, "%") => Err(format!(
-            "`{text}` is no ratio: write `ratio < 1.05`, or `overhead < 5%` for a share of the \
+            "`{text}` is not a ratio. Write `ratio < 1.05`, or `overhead < 5%` for a share of the \
              baseline"
         )),
-        (Subject::Ratio, _) => Err(format!("`{text}` is no ratio: a ratio has no unit")),
+        (Subject::Ratio, _) => Err(format!("`{text}` is not a ratio: a ratio has no unit")),
         (Subject::Overhead | Subject::Value, _) => {
             let size = metric.unit().size_of(unit, number);
             let size = size.map_err(|mistake| format!("expected {mistake}"))?;

@@ -88,7 +88,7 @@ fn a_text_that_is_no_gate_says_what_was_expected() {
         ("overhead < 1ms", "expected a metric before `overhead`"),
         (
             "rhai p98 overhead < 1ms",
-            "`p98` is not a metric; they are requests/s, min",
+            "`p98` is not a metric. The metrics are requests/s, min",
         ),
         (
             "rhai p99 overhead < 1",
@@ -99,7 +99,7 @@ fn a_text_that_is_no_gate_says_what_was_expected() {
             "rhai p99 overhead < fast",
             "expected a quantity after the comparison, found `fast`",
         ),
-        ("rhai p99 ratio < 5%", "write `ratio < 1.05`"),
+        ("rhai p99 ratio < 5%", "Write `ratio < 1.05`"),
         ("rhai p99 ratio < 5ms", "a ratio has no unit"),
         ("rhai p99 value < 5%", "found %"),
         ("rhai p99 overhead < ", "found ``"),

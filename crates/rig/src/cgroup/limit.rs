@@ -238,7 +238,7 @@ impl Settling<'_> {
         }
         if !unmet.is_empty() {
             let reasons = if self.reasons.is_empty() {
-                "this machine shows no cgroup hierarchy with the controller".to_owned()
+                "this machine has no cgroup hierarchy with the controller".to_owned()
             } else {
                 self.reasons.join("; ")
             };
@@ -273,14 +273,14 @@ fn place_for(v2: &Hierarchy, wanted: &[&str]) -> Result<PathBuf, String> {
         }
         if let Some(file) = limiting_file(place) {
             return Err(format!(
-                "the run itself is limited by `{}`, and its systems may not leave that group",
+                "`{}` limits the run itself, and its systems cannot leave that group",
                 file.display()
             ));
         }
     }
     Err(format!(
-        "no group above `{}` hands on the controllers {}; start the run with \
-         `systemd-run --scope --property=Delegate=yes` or in a container of its own",
+        "no group above `{}` delegates the controllers {}. Start the run with `systemd-run --scope \
+         --property=Delegate=yes` or in its own container",
         v2.own.display(),
         wanted.join(" and ")
     ))

@@ -132,7 +132,7 @@ fn without_any_hierarchy_the_limits_say_why_they_are_not_in_force() {
     assert_eq!(
         enforced.why_not.as_deref(),
         Some(
-            "no limit on cpus and memory: this machine shows no cgroup hierarchy \
+            "no limit on cpus and memory: this machine has no cgroup hierarchy \
              with the controller"
         )
     );

@@ -36,7 +36,7 @@ pub(super) fn run() -> io::Result<()> {
         return Err(io::Error::other("expected an order to start a system"));
     };
     let me = processes::read(processes::own_pid())
-        .ok_or_else(|| io::Error::other("cannot read /proc; is it mounted?"))?;
+        .ok_or_else(|| io::Error::other("cannot read /proc. Is it mounted?"))?;
     let hierarchies = Hierarchies::detect();
     let instance = instance_path(&job);
     let id = job.id;

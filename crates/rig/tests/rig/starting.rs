@@ -63,7 +63,7 @@ fn an_exit_at_the_start_is_reported_at_once_with_the_last_lines() {
     assert_eq!(last_lines.len(), 20);
     assert_eq!(last_lines.last().unwrap(), "line 30");
     let message = error.to_string();
-    assert!(message.starts_with("`fail` ended with exit code 3 before it was ready; its log is `"));
+    assert!(message.starts_with("`fail` ended with exit code 3 before it was ready. Its log `"));
     assert!(message.ends_with("\n  | line 30"), "{message}");
 
     let State::Exited { status, .. } = rig.state(&system) else {
@@ -86,7 +86,7 @@ fn a_missing_program_is_named_with_the_places_searched() {
     assert_eq!(
         error.to_string(),
         "`serve` needs the program `no-such-program`, which is not in any folder of PATH \
-         (`/nowhere`); install it or correct the command"
+         (`/nowhere`). Install it or correct the command"
     );
     spec.command = vec!["./target/none".to_owned()];
     let error = rig.spawn(&spec).unwrap_err();

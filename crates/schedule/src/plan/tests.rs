@@ -211,7 +211,7 @@ fn what_cannot_be_told_to_the_nanosecond_is_refused_by_phase() {
     );
     assert_eq!(
         refused(ramp(1.0, 2.0, Duration::from_secs(900_000))),
-        "expected a ramp of at most 10 days, found 900000s in phase 1: cut it into several"
+        "expected a ramp of at most 10 days, found 900000s in phase 1. Split it into several phases"
     );
     // The fastest plan that is possible.
     let plan = uniform(&[constant(1e9, Duration::from_micros(1))]);

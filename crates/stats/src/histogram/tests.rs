@@ -235,7 +235,7 @@ fn a_text_cannot_ask_for_more_memory_than_a_histogram_needs() {
     let why = |v2: &[u8]| Histogram::decode(&wrap(v2)).unwrap_err().to_string();
     assert_eq!(
         why(&v2(u32::MAX, &[2])),
-        "the content is not a V2 histogram: it is shorter than it says"
+        "the content is not a V2 histogram: it is shorter than its header states"
     );
     assert_eq!(
         why(&[0; 1024 * 1024]),

@@ -174,7 +174,7 @@ fn series_that_make_no_pairs_are_refused() {
     };
     assert_eq!(
         refused(&TEN, &TEN[..9], 0.95),
-        "expected as many rounds of the variant as of the baseline (10), found 9"
+        "expected 10 rounds of the variant, the number of the baseline, found 9"
     );
     assert_eq!(
         refused(&[], &[], 0.95),

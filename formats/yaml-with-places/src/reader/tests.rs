@@ -171,7 +171,7 @@ fn aliases_cannot_blow_up() {
 #[test]
 fn an_alias_within_its_own_anchor_is_refused() {
     assert_snapshot!(check("a: &x [1, *x]\n"), @"
-    error: this alias stands within its own anchor
+    error: this alias is inside its own anchor
      --> x.yaml:1:11
       |
     1 | a: &x [1, *x]
@@ -206,7 +206,7 @@ fn deep_nesting_is_an_error_and_no_crash() {
 #[test]
 fn a_tag_of_ones_own_is_refused() {
     assert_snapshot!(check("a: !secret b\nc: !!str 1\n"), @"
-    error: the tag `!secret` means nothing here
+    error: the tag `!secret` has no meaning here
      --> x.yaml:1:4
       |
     1 | a: !secret b

@@ -94,7 +94,9 @@ fn a_given_rate_is_kept_and_a_chosen_one_wants_no_count() {
     fs::write(&lab, text).expect("a lab");
     let path = lab.display().to_string();
     let (refused, ..) = run(&["check", &path]);
-    refused.exits_with(2).says("`count` beside `rate: auto`");
+    refused
+        .exits_with(2)
+        .says("`count` cannot be used with `rate: auto`");
 }
 
 #[test]

@@ -221,17 +221,17 @@ fn a_lab_that_cannot_be_meant_is_refused_before_anything_starts() {
         (
             "--listen {{addr}}",
             "--listen 127.0.0.1:80",
-            "is not told where to listen",
+            "has no listen address",
         ),
         (
             "'{{instances}}'",
             "2\n    balance: fair",
-            "`fair` is not a way to balance",
+            "`none`, found `fair`",
         ),
         (
             "{at-least: '{{shop.instances}}'}",
             "{}",
-            "how many different values",
+            "`distinct` has no limit",
         ),
     ] {
         let text = fs::read_to_string(world("", "").lab()).expect("the lab");

@@ -84,7 +84,7 @@ fn mistakes_in_a_scenario_are_shown_before_anything_is_sent() {
         .output()
         .expect("weigh starts");
     let run = Run::of(output).exits_with(2);
-    run.says("`{{tokn}}` means nothing here");
+    run.says("`{{tokn}}` is not defined here");
     run.says("wrong.yaml:2:");
 }
 

@@ -165,5 +165,5 @@ fn an_open_loop_has_no_slices() {
     )
     .run()
     .exits_with(2);
-    run.says("`slice` in an open loop");
+    run.says("`slice` cannot be used in an open loop");
 }

@@ -197,7 +197,7 @@ fn rows_of_a_data_set_are_filled_into_requests() {
     );
     let wrong = kept(&["--data-set", file, "-H", "X: {{unknown}}"]);
     assert!(
-        wrong.contains("no column `unknown`; the data has `id`, `name`"),
+        wrong.contains("no column `unknown`. The data has `id`, `name`"),
         "{wrong}"
     );
     let plain = kept(&["-H", "X: {{index}}"]);
