@@ -80,7 +80,7 @@ fn mistakes_about_batches_say_where_and_what_to_write() {
             "  - {name: b, load: {requests: {name: all, batch: both.json}}}",
             SAME,
             &[
-                "the batch `all` of `b` holds `both`, which its baseline `a` does not send",
+                "the batch `all` of `b` contains `both`, which its baseline `a` does not send",
                 "Name files that the baseline sends",
             ][..],
         ),
@@ -115,7 +115,7 @@ fn mistakes_about_batches_say_where_and_what_to_write() {
         (
             "  - {name: b, load: {requests: {path: /x}}}",
             SAME,
-            &["`b` sends 1 requests and its baseline `a` 2"],
+            &["`b` sends 1 requests and its baseline `a` sends 2"],
         ),
         (
             "  - {name: b, load: {prepare: {pth: /x}}}",

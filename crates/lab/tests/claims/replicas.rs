@@ -120,7 +120,7 @@ fn a_balancer_is_one_that_there_is() {
         ("balance: leastconn", "`balance` without `replicas`"),
         (
             "replicas: 2\n    balance: none",
-            "2 instances and no balancer",
+            "2 instances need a balancer",
         ),
         (
             "replicas: 2\n    scheme: https",

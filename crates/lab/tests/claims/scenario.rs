@@ -124,7 +124,7 @@ fn mistakes_in_a_scenario_say_where_and_what_to_write() {
     assert!(found.contains("the key `steps` is missing"), "{found}");
     let found = scenario("expect: {same-as: baseline}\nsteps: [{path: /}]\n").unwrap_err();
     assert!(
-        found.contains("`same-as: baseline` without a baseline"),
+        found.contains("`same-as: baseline` needs a baseline"),
         "{found}"
     );
 }

@@ -302,7 +302,7 @@ fn the_same_answers_need_as_many_requests() {
         ),
     ]);
     assert!(
-        found.contains("`b` sends 2 requests and its baseline `a` 1"),
+        found.contains("`b` sends 2 requests and its baseline `a` sends 1"),
         "{found}"
     );
 }

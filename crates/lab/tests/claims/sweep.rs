@@ -54,7 +54,10 @@ fn what_is_no_sweep_is_refused_at_its_place() {
             "sweep: [100/s, 8]\n  duration: 1s",
             "`8 connections` cannot be used with `100/s`",
         ),
-        ("sweep: [100/s, 100/s]\n  duration: 1s", "`100/s` twice"),
+        (
+            "sweep: [100/s, 100/s]\n  duration: 1s",
+            "`100/s` is given twice",
+        ),
         (
             "sweep: [100/s, fast]\n  duration: 1s",
             "`fast` is not a level of load",

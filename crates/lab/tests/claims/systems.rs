@@ -243,7 +243,7 @@ fn an_unknown_setting_is_reported_with_the_known_ones() {
     12 |   - {name: b, with: {server.stak: b, server.build: x, stack: b, size: 5}}
        |                                      ^^^^^^^^^^^^
        |
-       = help: `server` has stack. Declare a setting with its usual value under `settings`
+       = help: `server` has the settings stack. Declare a setting with its usual value under `settings`
 
     error: the lab has no setting `stack`
       --> labs/x.yaml:12:55
