@@ -16,12 +16,14 @@ use std::sync::atomic::AtomicBool;
 mod behavior;
 mod client;
 mod draw;
+mod error;
 mod pace;
 mod seen;
 mod server;
 
-pub use behavior::{Behavior, BehaviorError, Mix, NullEncoding, Pace, Stall};
+pub use behavior::{Behavior, Mix, NullEncoding, Pace, Stall};
 pub use draw::{Jitter, Slow};
+pub use error::BehaviorError;
 pub use seen::Seen;
 
 /// Connections that may wait to be accepted.

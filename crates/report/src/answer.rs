@@ -7,7 +7,7 @@ use crate::describe;
 use crate::explain;
 use crate::metric::Metric;
 use crate::recording::Recording;
-use crate::summary::in_words::{self, amount};
+use crate::summary::quantity::{self, amount};
 use crate::summary::{ClaimName, FewPay, OverheadSummary, Summary, VariantSummary, Verdict};
 
 /// The most variants of which each has its figure in the sentence.
@@ -208,7 +208,7 @@ fn few_pay(rows: &[&VariantSummary]) -> Option<String> {
     let one = |(row, few): &(&VariantSummary, &FewPay)| {
         let overhead = row.metric(Metric::Mean)?.overhead.as_ref()?;
         let ends = overhead.difference_low.zip(overhead.difference_high)?;
-        let size = in_words::signed(Metric::Mean.unit(), overhead.difference, ends);
+        let size = quantity::signed(Metric::Mean.unit(), overhead.difference, ends);
         let payers = few.payers.as_ref();
         let payers = payers.map_or_else(String::new, |payers| format!(": {payers}"));
         Some(format!("{size} with `{}`{payers}", row.name))
@@ -266,7 +266,7 @@ fn sizes(
         .and_then(|it| it.metric(metric))
         // Each of several baselines has a figure of its own.
         .filter(|_| summary.baselines == 1)
-        .map(|figure| format!(" ({})", in_words::figure(metric.unit(), figure.value)));
+        .map(|figure| format!(" ({})", quantity::figure(metric.unit(), figure.value)));
     let against = format!("{}{}", summary.against(), baseline.unwrap_or_default());
     let at = at(recording);
     match metric {

@@ -7,6 +7,7 @@
 
 mod cost;
 mod curve;
+mod escape;
 mod forest;
 mod history;
 mod markup;
@@ -26,7 +27,8 @@ use crate::metric::Metric;
 use crate::recording::{Kind, Recording};
 use crate::sent;
 use crate::summary::{CheckState, Summary};
-use markup::{escape, list, prose};
+use escape::escape;
+use markup::{list, prose};
 
 pub use curve::curve;
 pub use history::history;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use crate::digits;
 use crate::metric::Metric;
 use crate::summary::Summary;
-use crate::summary::in_words::{amount, figure};
+use crate::summary::quantity::{amount, figure};
 
 /// The part of a figure that is quoted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,6 +20,7 @@ pub(crate) mod in_words;
 mod left_out;
 mod noise;
 mod pooled;
+pub(crate) mod quantity;
 mod rate_windows;
 mod row;
 mod search;
@@ -419,7 +420,7 @@ fn adjusted(variants: &[VariantSummary], headline: Metric) -> Option<String> {
                 .median_of_rounds
                 .filter(|_| overhead.is_far_from_median())?;
             let sign = if median < 0.0 { '-' } else { '+' };
-            let size = in_words::figure(headline.unit(), median.abs());
+            let size = quantity::figure(headline.unit(), median.abs());
             Some(format!("{sign}{size} with `{}`", row.name))
         })
         .collect();

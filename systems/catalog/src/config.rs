@@ -8,8 +8,6 @@ use chassis::{ConnectionFlags, HostFlags, TimeError};
 use clap::Parser;
 use hyper::header::HeaderName;
 
-use crate::seed::Amount;
-
 /// Longest time that can be asked for.
 const TIME_MAX: Duration = Duration::from_secs(3_600);
 
@@ -42,6 +40,13 @@ impl FromStr for Database {
         }
         Ok(Self::Sqlite(file.into()))
     }
+}
+
+/// The rows that new tables are filled with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Amount {
+    pub(crate) products: u32,
+    pub(crate) line_items: u32,
 }
 
 /// Products and line items over PostgreSQL or SQLite, as GraphQL and REST.
@@ -149,7 +154,7 @@ impl Config {
         chassis::workers(self.workers)
     }
 
-    /// What new tables are filled with.
+    /// The rows that new tables are filled with.
     pub(crate) fn amount(&self) -> Amount {
         Amount {
             products: self.seed_products,

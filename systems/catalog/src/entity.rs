@@ -5,10 +5,10 @@ use std::sync::Arc;
 use async_graphql::SimpleObject;
 use serde::Serialize;
 
+use crate::datum::Datum;
 use crate::id::Id;
 use crate::moment::Moment;
-use crate::select::{Column, Select, Table, Test};
-use crate::store::{Datum, RowError, Store, StoreError, Visitor};
+use crate::select::{Column, Table};
 
 /// Longest name of a product, in characters.
 pub(crate) const NAME_LENGTH_MAX: usize = 200;
@@ -39,6 +39,14 @@ pub(crate) struct LineItem {
     #[graphql(skip)]
     #[serde(skip)]
     pub(crate) loaded: Option<Arc<Product>>,
+}
+
+/// A row that does not fit its table: the database was changed by another program.
+#[derive(Debug, thiserror::Error)]
+#[error("column {column} of a row is not as the migrations made it: {reason}")]
+pub(crate) struct RowError {
+    pub(crate) column: usize,
+    pub(crate) reason: String,
 }
 
 /// A row as the databases give it, columns in the order of the table's description.
@@ -129,31 +137,5 @@ impl Entity for LineItem {
             Datum::Moment(self.created_at),
             Datum::Moment(self.updated_at),
         ]
-    }
-}
-
-impl LineItem {
-    /// Asks for the products of all of them at once.
-    pub(crate) async fn load_products(
-        items: &mut [Self],
-        (store, visitor): (&Store, &Visitor),
-    ) -> Result<(), StoreError> {
-        let mut ids: Vec<Id> = items.iter().map(|item| item.product_id).collect();
-        // Each product once, and sorted as the database will give them.
-        ids.sort_unstable();
-        ids.dedup();
-        // As many rows as ids, whatever the limit of lists is.
-        let mut select = Select::of(Product::TABLE, u32::try_from(ids.len()).unwrap_or(u32::MAX));
-        select.test(Column::ID, Test::OneOf(Datum::Ids(ids)));
-        let products: Vec<Product> = store.rows(select, visitor).await?;
-        let products: Vec<Arc<Product>> = products.into_iter().map(Arc::new).collect();
-        for item in items {
-            // Both are sorted by id.
-            let found = products.binary_search_by_key(&item.product_id, |product| product.id);
-            // A product that is missing stays `None`; the field then asks for it alone and reports
-            // the error.
-            item.loaded = found.ok().map(|at| Arc::clone(&products[at]));
-        }
-        Ok(())
     }
 }

@@ -5,6 +5,7 @@
 
 mod clock;
 mod config;
+mod datum;
 mod entity;
 mod exchange;
 mod graphql;

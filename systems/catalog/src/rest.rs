@@ -9,11 +9,12 @@ use hyper::StatusCode;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 
+use crate::datum::Datum;
 use crate::entity::{Entity as _, LineItem, Product};
 use crate::id::Id;
 use crate::metrics::Endpoint;
 use crate::select::{Column, Select, Test};
-use crate::store::{Datum, Store, StoreError, Visitor};
+use crate::store::{Store, StoreError, Visitor};
 
 /// Rows of a list when no limit is given.
 pub(crate) const LIMIT_DEFAULT: u32 = 100;

@@ -1,5 +1,6 @@
 //! What a new database holds: the same products and line items everywhere, always.
 
+use crate::config::Amount;
 use crate::entity::{LineItem, Product};
 use crate::id::Id;
 use crate::moment::Moment;
@@ -19,13 +20,6 @@ const THINGS: [&str; 14] = [
     "Basket", "Bench", "Bowl", "Clock", "Crate", "Kettle", "Lamp", "Ladder", "Mirror", "Rack",
     "Shelf", "Stool", "Table", "Tray",
 ];
-
-/// How much of each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Amount {
-    pub(crate) products: u32,
-    pub(crate) line_items: u32,
-}
 
 /// The rows, each kind sorted by id, as tables keep them.
 pub(crate) fn rows(amount: Amount) -> (Vec<Product>, Vec<LineItem>) {

@@ -6,8 +6,8 @@
 
 use std::fmt::Write as _;
 
+use crate::datum::Datum;
 use crate::id::Id;
-use crate::store::Datum;
 
 /// A table: its name and its columns, in the order in which rows are read.
 #[derive(Debug, PartialEq, Eq)]

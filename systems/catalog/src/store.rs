@@ -15,36 +15,11 @@ use tokio::sync::Semaphore;
 use crate::clock;
 use crate::config::{Config, Database};
 use crate::entity::Entity;
-use crate::id::Id;
 use crate::metrics::Metrics;
-use crate::moment::Moment;
 use crate::select::{Dialect, Select, Statement};
 
 use postgres::Postgres;
 use sqlite::{Helpers, Sqlite};
-
-/// A value on its way to a database.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Datum {
-    Id(Id),
-    Text(String),
-    Integer(i32),
-    Moment(Moment),
-    /// A number of rows.
-    Count(i64),
-    Ids(Vec<Id>),
-    Texts(Vec<String>),
-    Integers(Vec<i32>),
-    Moments(Vec<Moment>),
-}
-
-/// A row that does not fit its table: the database was changed by another program.
-#[derive(Debug, thiserror::Error)]
-#[error("column {column} of a row is not as the migrations made it: {reason}")]
-pub(crate) struct RowError {
-    pub(crate) column: usize,
-    pub(crate) reason: String,
-}
 
 /// Why a database did not do what it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -9,6 +9,7 @@
 //! the servers on actix-web and ntex: [`TrackedIo`] is a socket for either kind,
 //! [`Tracked::attend`] drives what is not of hyper.
 
+mod accept;
 mod client;
 mod clock;
 mod command_line;
@@ -17,6 +18,7 @@ mod connection_table;
 mod hosts;
 mod limits;
 mod listener;
+mod runtime;
 mod serve;
 mod tracker;
 mod worker;
@@ -26,6 +28,7 @@ use std::process::ExitCode;
 
 use telemetry::log::Level;
 
+pub use accept::{accept, pause_after, pause_in_crowd};
 pub use client::Client;
 pub use command_line::{TimeError, read, time, with_file, workers};
 pub use connection::{Connection, ConnectionHandle};
@@ -36,7 +39,8 @@ pub use limits::{
     Timeouts, descriptors,
 };
 pub use listener::{Listener, prepare};
-pub use serve::{accept, pause_after, pause_in_crowd, runtime, serve, stop_signal};
+pub use runtime::runtime;
+pub use serve::{serve, stop_signal};
 pub use tracker::{Exchange, Portion, Tracked, TrackedBody, TrackedIo, Tracker, Work, count_rests};
 pub use worker::{Handler, Worker, worker_thread};
 

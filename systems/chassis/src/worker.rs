@@ -19,12 +19,13 @@ use hyper_util::server::conn::auto;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::spawn_local;
 
+use crate::accept::{pause_after, pause_in_crowd};
 use crate::client::Client;
 use crate::connection::Connection;
 use crate::connection_table::{ConnectionTable, Slot};
 use crate::limits::{HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, Limits};
 use crate::listener::Listener;
-use crate::serve;
+use crate::runtime::runtime;
 use crate::tracker::{Tracked, Tracker};
 
 /// Answers the requests of one worker.
@@ -115,7 +116,7 @@ pub fn worker_thread<F: Future<Output = ()>>(
     let name = format!("worker-{number}");
     let thread = thread::Builder::new().name(name).spawn(move || {
         // A runtime cannot change threads, so it is built here and the caller waits for its result.
-        match serve::runtime() {
+        match runtime() {
             Ok(runtime) => {
                 let _ = begun.send(Ok(()));
                 runtime.block_on(work());
@@ -158,7 +159,7 @@ async fn serve_all<D: Handler>(
                 Err(_) => continue,
             },
             Next::Accepted(Err(error)) => {
-                serve::pause_after(&table, &error).await;
+                pause_after(&table, &error).await;
                 continue;
             }
         };
@@ -171,7 +172,7 @@ async fn serve_all<D: Handler>(
             Rc::clone(&handler),
         ));
         if listener.is_some() {
-            serve::pause_in_crowd(&table).await;
+            pause_in_crowd(&table).await;
         }
     }
     drop(listener);

@@ -7,36 +7,8 @@ use async_graphql::parser::types::{
     DocumentOperations, ExecutableDocument, Field, OperationDefinition,
 };
 
-use crate::DocumentError;
-use crate::extent::Measuring;
-
-/// Where a field is, which tells fields of one name apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
-    /// A field of the operation itself.
-    Root,
-    /// Below `__schema` or `__type`.
-    Schema,
-    /// Below another field.
-    Below,
-}
-
-/// What one field adds to an answer, at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    /// Objects that its value consists of, in each of which the fields below it are found.
-    pub objects: u64,
-    /// Bytes of a text that is its value; 0 where a value is short.
-    pub bytes: u64,
-}
-
-impl Size {
-    /// A single object or a short value.
-    pub const ONE: Self = Self {
-        objects: 1,
-        bytes: 0,
-    };
-}
+use crate::error::DocumentError;
+use crate::extent::{Measuring, Place, Size};
 
 /// How large an answer may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

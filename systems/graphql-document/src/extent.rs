@@ -8,8 +8,36 @@ use std::collections::HashMap;
 
 use async_graphql::parser::types::{ExecutableDocument, Field, Selection, SelectionSet};
 
-use crate::answer::{Place, Size};
-use crate::{DocumentError, NESTING_MAX};
+use crate::bounds::NESTING_MAX;
+use crate::error::DocumentError;
+
+/// Where a field is, which tells fields of one name apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A field of the operation itself.
+    Root,
+    /// Below `__schema` or `__type`.
+    Schema,
+    /// Below another field.
+    Below,
+}
+
+/// What one field adds to an answer, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Objects that its value consists of, in each of which the fields below it are found.
+    pub objects: u64,
+    /// Bytes of a text that is its value; 0 where a value is short.
+    pub bytes: u64,
+}
+
+impl Size {
+    /// A single object or a short value.
+    pub const ONE: Self = Self {
+        objects: 1,
+        bytes: 0,
+    };
+}
 
 /// What one operation or fragment amounts to, fragments followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,9 +2,10 @@
 
 use async_graphql::parser::types::{ExecutableDocument, Field};
 
-use crate::answer::Size;
-use crate::extent::Measuring;
-use crate::{DocumentError, NESTING_MAX, scan};
+use crate::bounds::NESTING_MAX;
+use crate::error::DocumentError;
+use crate::extent::{Measuring, Size};
+use crate::scan;
 
 const PARSER_MAX_TOKENS: usize = 15_000;
 const MAX_SELECTIONS: u64 = 4_000;

@@ -9,8 +9,8 @@ use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory as _, Parser, ValueEnum};
 
 use crate::cors::Origins;
+use crate::error_shape::ErrorShape;
 use crate::gate::Policy;
-use crate::graphql::ErrorShape;
 use crate::rule::{Mode, Rule};
 
 /// Where the counts are kept.

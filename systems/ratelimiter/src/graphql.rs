@@ -20,8 +20,6 @@ use crate::gate::Gate;
 
 use document::Documents;
 
-pub(crate) use schema::ErrorShape;
-
 /// A request as it came by POST or GET.
 #[derive(Debug, Default)]
 pub(crate) struct GraphqlRequest {

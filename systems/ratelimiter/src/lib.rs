@@ -8,6 +8,7 @@ mod clock;
 mod config;
 mod cors;
 pub mod email;
+mod error_shape;
 mod exchange;
 mod gate;
 mod graphql;

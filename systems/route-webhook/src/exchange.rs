@@ -1,4 +1,4 @@
-//! One HTTP request and its answer: paths, methods, bodies and statuses.
+//! One HTTP request and its answer: bodies and statuses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use telemetry::metrics;
 
 use crate::cors::Origins;
 use crate::deploy::{Access, Cluster, Denied, DeployError, Order};
+use crate::endpoint::Endpoint;
 use crate::metrics::Metrics;
 use crate::request::Refusal;
 use crate::sync::{Format, Rules, sync};
@@ -25,59 +26,6 @@ const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 type Reply = Response<Full<Bytes>>;
-
-/// The endpoints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Endpoint {
-    Sync,
-    Certificates,
-    Route,
-    Status,
-    Metrics,
-    Unknown,
-}
-
-impl Endpoint {
-    pub(crate) const ALL: [Self; 6] = [
-        Self::Sync,
-        Self::Certificates,
-        Self::Route,
-        Self::Status,
-        Self::Metrics,
-        Self::Unknown,
-    ];
-
-    fn of(path: &str) -> Self {
-        match path {
-            "/webhook/sync" | "/sync" => Self::Sync,
-            "/webhook/addons/certmanager/sync" | "/addons/certmanager/sync" => Self::Certificates,
-            "/route" => Self::Route,
-            "/status" | "/health" => Self::Status,
-            "/metrics" => Self::Metrics,
-            _ => Self::Unknown,
-        }
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Sync => "sync",
-            Self::Certificates => "certificates",
-            Self::Route => "route",
-            Self::Status => "status",
-            Self::Metrics => "metrics",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// The methods that it serves, as the header `Allow` has them.
-    fn methods(self) -> &'static str {
-        match self {
-            Self::Sync | Self::Certificates => "POST",
-            Self::Route => "PUT",
-            Self::Status | Self::Metrics | Self::Unknown => "GET, HEAD",
-        }
-    }
-}
 
 /// What a worker answers with.
 pub(crate) struct Handler {

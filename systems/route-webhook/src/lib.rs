@@ -9,6 +9,7 @@ mod clock;
 mod config;
 mod cors;
 mod deploy;
+mod endpoint;
 mod exchange;
 pub mod json;
 mod metrics;

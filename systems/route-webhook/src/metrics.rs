@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use telemetry::metrics::{Buckets, Counts, Scrape};
 
-use crate::exchange::Endpoint;
+use crate::endpoint::Endpoint;
 
 /// Upper bounds of the histogram of durations, in microseconds.
 const BOUNDS_US: [f64; 11] = [

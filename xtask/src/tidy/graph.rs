@@ -61,6 +61,17 @@ impl Graph {
             .collect()
     }
 
+    /// Folders of the members below `prefix`, relative to the root.
+    pub(crate) fn folders_below(&self, prefix: &str) -> Vec<String> {
+        self.members
+            .iter()
+            .filter_map(|id| self.packages.get(id))
+            .filter(|(_, manifest)| manifest.starts_with(prefix))
+            .filter_map(|(_, manifest)| manifest.strip_suffix("/Cargo.toml"))
+            .map(str::to_owned)
+            .collect()
+    }
+
     /// Names that the member imports itself, its tests included.
     pub(crate) fn direct(&self, member: &str) -> BTreeSet<String> {
         let id = self.id(member);

@@ -6,7 +6,7 @@
 use std::f64::consts::TAU;
 use std::time::Duration;
 
-use super::behavior::BehaviorError;
+use super::error::BehaviorError;
 
 /// Streams of draws: the draws for one request share its seed and its number, and must differ.
 const RADIUS: u64 = 0x6a09_e667_f3bc_c908;

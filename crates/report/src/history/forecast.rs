@@ -11,7 +11,7 @@ use crate::describe::plural;
 use crate::digits;
 use crate::metric::{Metric, Unit};
 use crate::recording::METHOD;
-use crate::summary::in_words::minutes;
+use crate::summary::quantity::minutes;
 
 /// The latest runs that are looked at: machines and labs change.
 const RUNS_MAX: usize = 20;

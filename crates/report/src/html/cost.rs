@@ -1,6 +1,6 @@
 //! What each system of a variant costs, as bars: their sum is the figure of the table.
 
-use super::markup::escape;
+use super::escape::escape;
 use super::plot::Scale;
 use crate::cell;
 use crate::metric::{Metric, Unit};

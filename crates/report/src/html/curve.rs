@@ -1,7 +1,8 @@
 //! A curve as one page: overhead against load, with bands.
 
 use super::document;
-use super::markup::{Grid, escape, figure, list, name, prose, words};
+use super::escape::escape;
+use super::markup::{Grid, figure, list, name, prose, words};
 use super::plot::{Frame, STRETCHED, Scale, Tick, path, series};
 use crate::curve::text::{judgements, rows, sentences};
 use crate::curve::{Curve, Level, Point};

@@ -3,7 +3,8 @@
 //! Every number of the picture stands beside it as text, so nothing is lost to a reader who hears
 //! it or pastes it.
 
-use super::markup::{escape, prose};
+use super::escape::escape;
+use super::markup::prose;
 use super::plot::Scale;
 use crate::cell;
 use crate::metric::Metric;

@@ -1,7 +1,8 @@
 //! A history as one page: what each variant cost, run by run, and where that changed.
 
 use super::document;
-use super::markup::{Grid, escape, figure, list, name, prose};
+use super::escape::escape;
+use super::markup::{Grid, figure, list, name, prose};
 use super::plot::{Frame, Scale, Tick};
 use crate::cell;
 use crate::float::float;

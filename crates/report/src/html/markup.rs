@@ -1,8 +1,8 @@
-//! Text as markup: escaping, tables, lists.
+//! Text as markup: tables, lists.
 
+use super::escape::escape;
 use super::terms::explained;
 use crate::cell;
-use crate::terminal::shown;
 
 /// A table with its header; columns named in `words` are aligned left. Nothing without rows.
 pub(super) struct Grid<'a> {
@@ -90,21 +90,4 @@ pub(super) fn prose(sentence: &str) -> String {
         _ => format!("<code>{}</code>", escape(part)),
     };
     parts.iter().enumerate().map(mark).collect()
-}
-
-/// Text of the user as text, in elements and in attributes.
-pub(super) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            // HTML knows breaks and tabs as the only control characters, as a terminal does.
-            other => out.push(shown(other)),
-        }
-    }
-    out
 }

@@ -1,7 +1,7 @@
 //! The latency distribution as a curve over percentiles, as HdrHistogram plots it: the axis is
 //! logarithmic in 1 - quantile, so the tail is seen.
 
-use super::markup::escape;
+use super::escape::escape;
 use super::plot::{Frame, STRETCHED, Scale, Tick, path, series, spread};
 use crate::float::float;
 use crate::recording::Recording;

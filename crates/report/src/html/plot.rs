@@ -4,7 +4,7 @@
 //! lines are drawn in an inner picture that stretches, and text keeps its size, so that the same
 //! markup reads well at any width and on paper, without a script.
 
-use super::markup::escape;
+use super::escape::escape;
 use crate::digits;
 
 /// Where values lie between two edges.

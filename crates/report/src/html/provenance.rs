@@ -1,6 +1,7 @@
 //! Where the figures come from: machine, systems, requests, files, and the command to repeat it.
 
-use super::markup::{Grid, escape, folded, name, prose};
+use super::escape::escape;
+use super::markup::{Grid, folded, name, prose};
 use crate::describe;
 use crate::digits;
 use crate::float::float;

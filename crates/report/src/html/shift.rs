@@ -1,8 +1,8 @@
 //! Where in the distribution an overhead lies: the difference from the baseline at every quantile,
 //! with intervals that hold all at once.
 
+use super::escape::escape;
 use super::forest::class;
-use super::markup::escape;
 use super::plot::{Frame, Scale, Tick};
 use crate::digits;
 use crate::metric::{Metric, Unit};

@@ -1,7 +1,8 @@
 //! The tables of the page.
 
+use super::escape::escape;
 use super::forest::{class, verdict_class};
-use super::markup::{Grid, escape, figure, folded, list, name, prose, words};
+use super::markup::{Grid, figure, folded, list, name, prose, words};
 use crate::bodies;
 use crate::cell;
 use crate::cost;

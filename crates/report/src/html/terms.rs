@@ -1,7 +1,7 @@
 //! Words that a reader may not know, explained where they stand: by pointing at them, by opening them with a
 //! key or a finger, and at the end of the page on paper.
 
-use super::markup::escape;
+use super::escape::escape;
 use crate::describe;
 use crate::summary::Summary;
 

@@ -1,7 +1,7 @@
 //! Rate, latency and errors over time: the rounds of a variant one after the other, so that a
 //! drift from round to round and a stall inside one are seen.
 
-use super::markup::escape;
+use super::escape::escape;
 use super::plot::{Frame, STRETCHED, Scale, Tick, path, series};
 use crate::digits;
 use crate::float::float;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::estimate::MetricSummary;
-use super::in_words;
+use super::quantity;
 use crate::metric::Metric;
 
 /// Figures that are not trusted, apart from those that are, so that no program takes them for a verdict.
@@ -34,7 +34,7 @@ impl Estimate {
                 }
                 _ => {
                     let ends = overhead.difference_low.zip(overhead.difference_high)?;
-                    Some(in_words::signed(headline.unit(), overhead.difference, ends))
+                    Some(quantity::signed(headline.unit(), overhead.difference, ends))
                 }
             }
         });

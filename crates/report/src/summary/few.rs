@@ -11,7 +11,7 @@ use serde::Serialize;
 use stats::Histogram;
 
 use super::estimate::{ClaimName, MetricSummary, OverheadSummary};
-use super::in_words;
+use super::quantity;
 use crate::digits;
 use crate::float::float;
 use crate::metric::Metric;
@@ -41,7 +41,7 @@ impl FewPay {
 
 fn mean_in_words(latency_us: f64) -> String {
     let sign = if latency_us < 0.0 { '-' } else { '+' };
-    let size = in_words::amount(Metric::Mean.unit(), latency_us.abs());
+    let size = quantity::amount(Metric::Mean.unit(), latency_us.abs());
     format!("mean {sign}{size}")
 }
 

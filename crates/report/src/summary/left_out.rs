@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::in_words;
+use super::quantity;
 use crate::digits;
 use crate::float::float;
 use crate::metric::Metric;
@@ -63,7 +63,7 @@ impl LeftOutSummary {
     /// `` `a`: 27 % of the requests are in no latency (mean 206 us); the mean of all requests is 107 us, and
     /// that of those that count 69.0 us ``. None if at most a hundredth was left out.
     pub(crate) fn sentence(&self, variant: &str) -> Option<String> {
-        let us = |value: f64| in_words::figure(Metric::Mean.unit(), value);
+        let us = |value: f64| quantity::figure(Metric::Mean.unit(), value);
         (self.share > WORTH_A_LINE).then(|| {
             format!(
                 "`{variant}`: {} of the requests are in no latency (mean {}); the mean of all requests is {}, \

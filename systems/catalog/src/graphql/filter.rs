@@ -3,10 +3,10 @@
 use async_graphql::{InputObject, InputType};
 
 use super::FieldError;
+use crate::datum::Datum;
 use crate::id::Id;
 use crate::moment::Moment;
 use crate::select::{Column, Direction, Select, Test};
-use crate::store::Datum;
 
 /// What makes a test of a value.
 type MakeTest = fn(Datum) -> Test;

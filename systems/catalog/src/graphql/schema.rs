@@ -1,5 +1,7 @@
 //! The schema in async-graphql's terms.
 
+use std::sync::Arc;
+
 use async_graphql::{
     ComplexObject, Context, EmptySubscription, InputObject, MaybeUndefined, Object,
 };
@@ -9,11 +11,12 @@ use super::filter::{
 };
 use super::{Allowance, FieldError};
 use crate::clock;
+use crate::datum::Datum;
 use crate::entity::{Entity, LineItem, NAME_LENGTH_MAX, Product};
 use crate::id::Id;
 use crate::rest::{LIMIT_DEFAULT, OFFSET_MAX};
-use crate::select::{Column, Select, Statement};
-use crate::store::{Datum, Store, Visitor};
+use crate::select::{Column, Select, Statement, Test};
+use crate::store::{Store, Visitor};
 use graphql_document::DEPTH_MAX;
 
 /// The schema of one worker.
@@ -86,7 +89,7 @@ impl QueryRoot {
         if context.look_ahead().field("product").exists() && !items.is_empty() {
             // Spent before the statement is sent. A list has at most `limit_max` items, which fits.
             allow(context, u32::try_from(items.len()).unwrap_or(u32::MAX))?;
-            LineItem::load_products(&mut items, store(context)).await?;
+            load_products(context, &mut items).await?;
         }
         Ok(items)
     }
@@ -123,6 +126,28 @@ fn allow(context: &Context<'_>, rows: u32) -> Result<(), FieldError> {
 /// The database, and on whose behalf it is asked.
 fn store<'a>(context: &Context<'a>) -> (&'a Store, &'a Visitor) {
     (context.data_unchecked(), context.data_unchecked())
+}
+
+/// Loads the products of all line items of a list with one statement.
+async fn load_products(context: &Context<'_>, items: &mut [LineItem]) -> Result<(), FieldError> {
+    let mut ids: Vec<Id> = items.iter().map(|item| item.product_id).collect();
+    // Each product once, and sorted as the database will give them.
+    ids.sort_unstable();
+    ids.dedup();
+    // As many rows as ids, whatever the limit of lists is.
+    let mut select = Select::of(Product::TABLE, u32::try_from(ids.len()).unwrap_or(u32::MAX));
+    select.test(Column::ID, Test::OneOf(Datum::Ids(ids)));
+    let (store, visitor) = store(context);
+    let products: Vec<Product> = store.rows(select, visitor).await?;
+    let products: Vec<Arc<Product>> = products.into_iter().map(Arc::new).collect();
+    for item in items {
+        // Both are sorted by id.
+        let found = products.binary_search_by_key(&item.product_id, |product| product.id);
+        // A product that is missing stays `None`; the field then asks for it alone and reports
+        // the error.
+        item.loaded = found.ok().map(|at| Arc::clone(&products[at]));
+    }
+    Ok(())
 }
 
 async fn list<E: Entity>(

@@ -22,13 +22,14 @@ use tokio_postgres::{NoTls, Transaction};
 use uuid::Uuid;
 
 use super::turns::Turns;
-use super::{Datum, OpenError, RowError, StoreError, Visitor, failed};
-use crate::config::Config;
-use crate::entity::{Entity, Row};
+use super::{OpenError, StoreError, Visitor, failed};
+use crate::config::{Amount, Config};
+use crate::datum::Datum;
+use crate::entity::{Entity, Row, RowError};
 use crate::id::Id;
 use crate::migrations;
 use crate::moment::Moment;
-use crate::seed::{self, Amount};
+use crate::seed;
 use crate::select::Statement;
 
 /// Statements that a connection keeps prepared; one more, and it starts over.

@@ -19,14 +19,15 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, ffi, param
 use uuid::Uuid;
 
 use super::queue::{self, Queue, Threads};
-use super::{Datum, OpenError, RowError, StoreError, failed};
+use super::{OpenError, StoreError, failed};
 use crate::clock;
-use crate::config::Config;
-use crate::entity::{Entity, Row};
+use crate::config::{Amount, Config};
+use crate::datum::Datum;
+use crate::entity::{Entity, Row, RowError};
 use crate::id::Id;
 use crate::migrations;
 use crate::moment::Moment;
-use crate::seed::{self, Amount};
+use crate::seed;
 use crate::select::Statement;
 
 /// Instructions of SQLite's machine between two looks at the clock.

@@ -4,19 +4,16 @@ use async_graphql::parser::parse_query;
 use async_graphql::parser::types::{Selection, SelectionSet};
 use serde_json::{Map, Value};
 
-use crate::schema::SchemaError;
-
 /// Fields and what is selected below them; the type of a fragment does not matter here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet(pub(crate) Vec<(String, FieldSet)>);
 
-/// Reads `id organization { id }`.
-pub(crate) fn parse(text: &str) -> Result<FieldSet, SchemaError> {
-    let wrong = || SchemaError::FieldSet(text.to_owned());
+/// Reads `id organization { id }`. `None` if the text is no selection.
+pub(crate) fn parse(text: &str) -> Option<FieldSet> {
     // A field set is a selection without braces, so GraphQL's own parser can read it.
-    let document = parse_query(format!("{{ {text} }}")).map_err(|_| wrong())?;
-    let operation = document.operations.iter().next().ok_or_else(wrong)?;
-    Ok(read(&operation.1.node.selection_set.node))
+    let document = parse_query(format!("{{ {text} }}")).ok()?;
+    let operation = document.operations.iter().next()?;
+    Some(read(&operation.1.node.selection_set.node))
 }
 
 fn read(set: &SelectionSet) -> FieldSet {

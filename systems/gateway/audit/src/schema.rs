@@ -293,7 +293,7 @@ fn fields(
                     .iter()
                     .find(|directive| directive.node.name.node == name);
                 found
-                    .map(|directive| fieldset::parse(&argument_text(&directive.node, "fields")))
+                    .map(|directive| field_set(&directive.node))
                     .transpose()
             };
             Ok(Field {
@@ -325,10 +325,16 @@ fn inputs(definitions: Vec<Positioned<InputValueDefinition>>, shown: Shown) -> V
 fn key(directive: &ConstDirective) -> Result<Key, SchemaError> {
     let resolvable = directive.get_argument("resolvable");
     Ok(Key {
-        fields: fieldset::parse(&argument_text(directive, "fields"))?,
+        fields: field_set(directive)?,
         is_resolvable: resolvable
             .is_none_or(|value| value.node != async_graphql::Value::Boolean(false)),
     })
+}
+
+/// Reads the argument `fields` of a directive.
+fn field_set(directive: &ConstDirective) -> Result<FieldSet, SchemaError> {
+    let text = argument_text(directive, "fields");
+    fieldset::parse(&text).ok_or(SchemaError::FieldSet(text))
 }
 
 fn argument_text(directive: &ConstDirective, name: &str) -> String {

@@ -3,8 +3,12 @@
 use http::HeaderValue;
 use yaml_with_places::{Finding, Findings, Node};
 
+use crate::condition::Condition;
+use crate::config::Config;
+use crate::coprocessor::Stage;
+use crate::cors::CorsPolicy;
+use crate::report::Report;
 use crate::written::Written;
-use crate::{Condition, Config, CorsPolicy, Stage};
 use crate::{persisted_queries, response_cache, subscription, telemetry};
 
 /// Reports keys that contradict each other.
@@ -48,10 +52,10 @@ pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
     check_cors(config, &mut report);
     check_conditions(config, &mut report);
     check_keys(config, &mut report);
-    persisted_queries::check(config, &mut report);
-    response_cache::check(config, &mut report);
-    telemetry::check(config, &mut report);
-    subscription::check(config, &mut report);
+    persisted_queries::check(&config.persisted_queries, &config.apq, &mut report);
+    response_cache::check(&config.response_cache.subgraph, &mut report);
+    telemetry::check(&config.telemetry.exporters, &mut report);
+    check_subscription(config, &mut report);
     if config.demand_control.enabled && !config.remote_schemas.is_empty() {
         report(
             &["demand_control", "enabled"],
@@ -66,8 +70,6 @@ pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
         );
     }
 }
-
-pub(crate) type Report<'a> = dyn FnMut(&[&str], String) + 'a;
 
 fn check_cors(config: &Config, report: &mut Report<'_>) {
     let cors = &config.cors;
@@ -133,6 +135,20 @@ fn check_conditions(config: &Config, report: &mut Report<'_>) {
             );
         }
     }
+}
+
+fn check_subscription(config: &Config, report: &mut Report<'_>) {
+    let Some(subscription) = config.subscriptions() else {
+        return;
+    };
+    if !config.remote_schemas.is_empty() || !config.actions.is_empty() {
+        report(
+            &["subscription", "enabled"],
+            "subscriptions are served for supergraphs only: set `subscription.enabled: false`"
+                .to_owned(),
+        );
+    }
+    subscription::check(subscription, &config.supergraph, report);
 }
 
 fn check_keys(config: &Config, report: &mut Report<'_>) {

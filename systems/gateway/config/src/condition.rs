@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::schema::written_as;
 use crate::written::Written;
+use crate::written_as::written_as;
 
 written_as! {
     Condition => ConditionFile,

@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::condition::Condition;
-use crate::schema::written_as;
 use crate::written::{Endpoint, Written};
+use crate::written_as::written_as;
 
 written_as! {
     RouterStages => RouterFile,

@@ -11,9 +11,10 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use crate::header_selection::HeaderSelection;
 use crate::response_headers::ResponseRule;
-use crate::schema::written_as;
 use crate::written::{BodyPath, Written};
+use crate::written_as::written_as;
 
 written_as! {
     HeaderRule => RuleFile,
@@ -120,15 +121,6 @@ pub enum HeaderRule {
     PropagateMatching(Regex),
 }
 
-/// Which headers a removal means.
-#[derive(Clone, Debug)]
-pub enum HeaderSelection {
-    /// One header.
-    Named(HeaderName),
-    /// All whose lower-case names match, except reserved ones.
-    Matching(Regex),
-}
-
 /// Where the value of an inserted header comes from.
 #[derive(Clone, Debug)]
 pub enum InsertedValue {
@@ -207,11 +199,9 @@ impl TryFrom<RuleFile> for HeaderRule {
     fn try_from(rule: RuleFile) -> Result<Self, Self::Error> {
         match (rule.insert, rule.remove, rule.propagate) {
             (Some(insert), None, None) => insert.rule(),
-            (None, Some(remove), None) => match (remove.named, remove.matching) {
-                (Some(named), None) => Ok(Self::Remove(HeaderSelection::Named(named.0))),
-                (None, Some(matching)) => Ok(Self::Remove(HeaderSelection::Matching(matching.0))),
-                _ => Err("expected exactly one of `named` and `matching`"),
-            },
+            (None, Some(remove), None) => {
+                HeaderSelection::from_keys(remove.named, remove.matching).map(Self::Remove)
+            }
             (None, None, Some(propagate)) => propagate.rule(),
             _ => Err("expected exactly one of `insert`, `remove` and `propagate`"),
         }

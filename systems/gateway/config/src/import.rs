@@ -8,6 +8,7 @@ mod text;
 use serde_json::Value as Json;
 use yaml_with_places::{Document, Findings, Mistakes};
 
+use crate::sources::{ONE_DOCUMENT, sources};
 use text::{Out, expanded};
 
 /// A configuration made from a metadata folder.
@@ -102,8 +103,8 @@ fn file(read: &dyn Fn(&str) -> Option<String>, name: &str) -> Result<Json, Mista
         return Ok(Json::Null);
     };
     let mut findings = Findings::default();
-    let document = yaml_with_places::read(0, &text, crate::ONE_DOCUMENT, &mut findings);
-    findings.settle(crate::sources(name.as_ref(), &text))?;
+    let document = yaml_with_places::read(0, &text, ONE_DOCUMENT, &mut findings);
+    findings.settle(sources(name.as_ref(), &text))?;
     Ok(match document {
         Document::Tree(tree) => tree.json(),
         // An unreadable document has ended above, with its mistakes.

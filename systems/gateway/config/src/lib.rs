@@ -6,7 +6,7 @@
 //! 1. `yaml_with_places` turns the text into a tree whose every node knows its place;
 //! 2. `expansion` fills in `${env.X:-d}` and `${file.path}`, and determines anew the type of what
 //!    it changed;
-//! 3. `structure` checks the tree against the JSON Schema made from the structs below (unknown
+//! 3. `structure` checks the tree against the JSON Schema made from [`Config`] (unknown
 //!    keys, wrong types, values of a wrong form) and collects every mistake with its line;
 //! 4. serde reads the structs;
 //! 5. `agreement` checks keys that depend on each other, `references` what names refer to.
@@ -24,20 +24,24 @@ mod authentication;
 mod authorization;
 mod batching;
 mod condition;
+mod config;
 mod coprocessor;
 mod cors;
 mod demand_control;
 mod expansion;
 mod graphql_text;
+mod header_selection;
 mod headers;
 mod import;
 mod key_table;
 mod original;
 mod persisted_queries;
 mod query_planning;
+mod read;
 mod references;
 mod relocation;
 mod remote_schemas;
+mod report;
 mod response_cache;
 mod response_headers;
 mod rest_endpoints;
@@ -45,6 +49,7 @@ mod rhai_limits;
 mod schema;
 mod session_variables;
 mod shaping;
+mod sources;
 mod structure;
 mod subgraph_errors;
 mod subscription;
@@ -53,13 +58,7 @@ mod survey;
 mod telemetry;
 mod tls;
 mod written;
-
-use std::collections::BTreeMap;
-use std::path::Path;
-
-use schemars::JsonSchema;
-use serde::Deserialize;
-use yaml_with_places::{Document, Finding, Findings, Node, Place, Value};
+mod written_as;
 
 pub use actions::{
     Action, ActionArgument, ActionKind, BodyAction, BodyTransform, HeaderTransform,
@@ -74,6 +73,7 @@ pub use authorization::{
 };
 pub use batching::{Batching, BatchingMode};
 pub use condition::{Condition, Operand, Selector, Source};
+pub use config::Config;
 pub use coprocessor::{
     BodyParts, ContextParts, Coprocessor, CoprocessorClient, DnsStrategy, ExecutionStages,
     HttpVersions, RouterStages, Stage, SubgraphStages, SupergraphStages,
@@ -82,11 +82,13 @@ pub use cors::{Cors, CorsPolicy, PrivateNetworkAccess};
 pub use demand_control::{DemandControl, DemandMode, DemandStrategy, StaticEstimated};
 pub use expansion::Surroundings;
 pub use graphql_text::{GraphqlName, StoredText, TypeDefinitions, TypeReference};
-pub use headers::{HeaderRule, HeaderRules, HeaderSelection, Headers, InsertedValue};
+pub use header_selection::HeaderSelection;
+pub use headers::{HeaderRule, HeaderRules, Headers, InsertedValue};
 pub use import::{Import, import};
 pub use key_table::key_table;
 pub use persisted_queries::{PersistedQueries, Safelist};
 pub use query_planning::{PlanCache, PlanCacheInMemory, QueryPlanning};
+pub use read::{Reading, read};
 pub use remote_schemas::{
     ConfiguredHeader, Customization, FieldNameChange, NameChange, RemoteSchema,
 };
@@ -126,172 +128,6 @@ pub use written::{
     TemplateText, Written,
 };
 pub use yaml_with_places::{Mistake, Mistakes};
-
-/// The gateway's configuration: the keys of Apollo Router that this gateway knows, and those of
-/// remote schemas, actions and REST endpoints.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// The GraphQL endpoint.
-    pub supergraph: Supergraph,
-    /// What clients learn about errors of subgraphs: nothing by default.
-    pub include_subgraph_errors: IncludeSubgraphErrors,
-    /// Rules for the headers of subgraph requests.
-    pub headers: Headers,
-    /// Which pages of other origins may read answers.
-    pub cors: Cors,
-    /// Protection against requests that a foreign page makes a browser send.
-    pub csrf: Csrf,
-    /// Scripts that run at stages of each request.
-    pub rhai: Option<Rhai>,
-    /// An external process that is asked at stages of each request.
-    pub coprocessor: Option<Coprocessor>,
-    /// URLs of subgraphs, by name, in place of those in the supergraph.
-    pub override_subgraph_url: BTreeMap<String, Written<Endpoint>>,
-    /// Timeouts and limits.
-    pub traffic_shaping: TrafficShaping,
-    /// Sizes beyond which requests are refused.
-    pub limits: Limits,
-    /// The health check for load balancers and operators.
-    pub health_check: HealthCheck,
-    /// The page for browsers that ask the endpoint with GET.
-    pub homepage: Homepage,
-    /// The page on which a person can send queries.
-    pub sandbox: Sandbox,
-    /// How HTTP is served.
-    pub server: Server,
-    /// Who may send requests.
-    pub authentication: Authentication,
-    /// What requests may see.
-    pub authorization: Authorization,
-    /// What is told about requests, and under which names.
-    pub telemetry: Telemetry,
-    /// Hashes that clients send in place of texts.
-    pub apq: Apq,
-    /// Operations of a local list, which clients ask for by their ids.
-    pub persisted_queries: PersistedQueries,
-    /// Several operations in one request.
-    pub batching: Batching,
-    /// Certificates of the gateway, and whom it trusts.
-    pub tls: Tls,
-    /// What an operation is estimated to cost its subgraphs.
-    pub demand_control: DemandControl,
-    /// Answers of subgraphs that are kept.
-    pub response_cache: ResponseCache,
-    /// Operations whose answers go on. None are served when it is left out.
-    pub subscription: Option<Subscription>,
-    /// Whether mutations are refused.
-    pub forbid_mutations: bool,
-    /// GraphQL services whose schemas are merged into one and served here, in place of a
-    /// supergraph. Not known to the original.
-    pub remote_schemas: Vec<RemoteSchema>,
-    /// The types that actions use, in GraphQL's schema language; `${file.types.graphql}` takes
-    /// them from a file. Not known to the original.
-    pub types: Written<TypeDefinitions>,
-    /// Root fields that HTTP handlers answer. Not known to the original.
-    pub actions: Vec<Action>,
-    /// Operations that REST endpoints carry out. Not known to the original.
-    pub query_collections: Vec<QueryCollection>,
-    /// Stored operations served below `/api/rest/`. Not known to the original.
-    pub rest_endpoints: Vec<RestEndpoint>,
-    /// Who decides about the `x-hasura-*` headers of remote schemas and actions. Not known to the
-    /// original.
-    pub session_variables: SessionVariables,
-}
-
-impl Config {
-    /// How subscriptions are served, where they are.
-    #[must_use]
-    pub fn subscriptions(&self) -> Option<&Subscription> {
-        self.subscription.as_ref().filter(|it| it.enabled)
-    }
-
-    /// What `--dev` changes: introspection, the sandbox in place of the homepage, and errors of
-    /// subgraphs as they are.
-    pub fn for_development(&mut self) {
-        self.supergraph.introspection = true;
-        self.sandbox.enabled = true;
-        // Both want the same path; the sandbox is what development needs.
-        self.homepage.enabled = false;
-        self.include_subgraph_errors = IncludeSubgraphErrors::everything();
-    }
-}
-
-/// A configuration with its warnings.
-#[derive(Clone, Debug)]
-pub struct Reading {
-    /// The configuration.
-    pub config: Config,
-    /// Keys that are accepted and have no effect here, and what is probably not meant, as sentences with
-    /// their lines.
-    pub warnings: Vec<String>,
-}
-
-/// Reads a file's text; `path` is only shown in mistakes. With `is_development` the keys that
-/// `--dev` sets are set before the check of keys that depend on each other.
-///
-/// # Errors
-/// Every mistake found.
-pub fn read(
-    path: &Path,
-    text: &str,
-    surroundings: &dyn Surroundings,
-    is_development: bool,
-) -> Result<Reading, Mistakes> {
-    let sources = sources(path, text);
-    let mut findings = Findings::default();
-    let mut surveyed = Survey::default();
-    let tree = match yaml_with_places::read(0, text, ONE_DOCUMENT, &mut findings) {
-        Document::Tree(tree) => {
-            let mut tree = expansion::expand(tree, surroundings, &mut findings);
-            relocation::relocate(&mut tree, &mut findings);
-            surveyed = survey::take(&mut tree, text, &mut findings);
-            Some(structure::check(tree, &mut findings))
-        }
-        // An empty file is a configuration with all defaults.
-        Document::Empty => Some(Node {
-            place: Place::default(),
-            value: Value::Map(Vec::new()),
-        }),
-        Document::Unreadable => None,
-    };
-    // Ends here with every mistake of the text: serde would report only the first one, and without
-    // a place.
-    let sources = findings.settle(sources)?;
-    let tree = tree.expect("what makes a file unreadable is reported");
-    let mut findings = Findings::default();
-    let mut config = match Config::deserialize(tree.json()) {
-        Ok(config) => config,
-        Err(error) => {
-            // The check of the structure finds what serde would. If it missed a mistake, the
-            // mistake is reported at least, at the top of the file.
-            findings.add(Finding::new(tree.place, error.to_string()));
-            return Err(findings.settle(sources).expect_err("a mistake was added"));
-        }
-    };
-    if is_development {
-        config.for_development();
-    }
-    // The tree goes along for the places: the structs no longer know their lines.
-    agreement::check(&config, &tree, &mut findings);
-    references::check(&config, &tree, &mut findings);
-    findings.settle(sources)?;
-    let mut warnings = surveyed.warnings();
-    warnings.extend(references::warnings(&config, &tree, text));
-    warnings.extend(cors::warnings(&tree, text));
-    Ok(Reading { config, warnings })
-}
-
-/// What to do about a second document in a file.
-const ONE_DOCUMENT: &str = "remove the `---`";
-
-/// The file as the only source of its mistakes.
-fn sources(path: &Path, text: &str) -> Vec<yaml_with_places::Source> {
-    vec![yaml_with_places::Source {
-        path: path.to_owned(),
-        text: text.to_owned(),
-    }]
-}
 
 #[cfg(test)]
 mod tests;

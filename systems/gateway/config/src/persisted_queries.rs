@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::Config;
-use crate::agreement::Report;
+use crate::apq::Apq;
+use crate::report::Report;
 
 /// Operations of a local list, which clients ask for by their ids, and which can be the only ones
 /// that are carried out.
@@ -37,8 +37,8 @@ pub struct Safelist {
     pub require_id: bool,
 }
 
-pub(crate) fn check(config: &Config, report: &mut Report<'_>) {
-    let queries = &config.persisted_queries;
+/// Reports keys that contradict each other.
+pub(crate) fn check(queries: &PersistedQueries, apq: &Apq, report: &mut Report<'_>) {
     if queries.safelist.enabled && !queries.enabled {
         report(
             &["persisted_queries", "safelist", "enabled"],
@@ -52,7 +52,7 @@ pub(crate) fn check(config: &Config, report: &mut Report<'_>) {
         );
     }
     // As in the original: with both, any client could add to the list.
-    if queries.safelist.enabled && config.apq.enabled {
+    if queries.safelist.enabled && apq.enabled {
         report(
             &["persisted_queries", "safelist", "enabled"],
             "a safelist and automatic persisted queries cannot be used together: set `apq.enabled: false`".to_owned(),

@@ -8,8 +8,8 @@ use graphql_tools::parser::query::{Definition as Asked, OperationDefinition};
 use graphql_tools::parser::schema::{Definition, Type, TypeDefinition};
 use yaml_with_places::{Finding, Findings, Node, Place, Value, line_and_column};
 
-use crate::Config;
 use crate::actions::{Action, BodyAction, BodyTransform};
+use crate::config::Config;
 use crate::rest_endpoints::{RestEndpoint, RestMethod};
 use crate::written::RestSegment;
 

@@ -7,8 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::Config;
-use crate::agreement::Report;
+use crate::report::Report;
 use crate::written::{ByteSize, Listen, PlainPath, RedisAddress, Written};
 
 /// Answers of subgraphs that are kept as long as their `Cache-Control` allows it, in the memory of this
@@ -178,8 +177,7 @@ impl ResponseCache {
 }
 
 /// Reports lists of addresses that are not one address.
-pub(crate) fn check(config: &Config, report: &mut Report<'_>) {
-    let caching = &config.response_cache.subgraph;
+pub(crate) fn check(caching: &CachedSubgraphs, report: &mut Report<'_>) {
     let mut check = |path: &[&str], redis: Option<&AnswersInRedis>| {
         if let Some(count) = redis.map(|it| it.urls.len()).filter(|count| *count != 1) {
             let told = format!(

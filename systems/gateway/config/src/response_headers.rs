@@ -5,9 +5,9 @@ use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::headers::HeaderSelection;
-use crate::schema::written_as;
+use crate::header_selection::HeaderSelection;
 use crate::written::Written;
+use crate::written_as::written_as;
 
 written_as! {
     ResponseRule => RuleFile,
@@ -105,17 +105,6 @@ struct PropagateFile {
     algorithm: Merge,
 }
 
-fn selection(
-    named: Option<Written<HeaderName>>,
-    matching: Option<Written<Regex>>,
-) -> Result<HeaderSelection, &'static str> {
-    match (named, matching) {
-        (Some(named), None) => Ok(HeaderSelection::Named(named.0)),
-        (None, Some(matching)) => Ok(HeaderSelection::Matching(matching.0)),
-        _ => Err("expected exactly one of `named` and `matching`"),
-    }
-}
-
 impl TryFrom<RuleFile> for ResponseRule {
     type Error = &'static str;
 
@@ -126,7 +115,7 @@ impl TryFrom<RuleFile> for ResponseRule {
                 value: insert.value.0,
             }),
             (None, Some(remove), None) => {
-                selection(remove.named, remove.matching).map(Self::Remove)
+                HeaderSelection::from_keys(remove.named, remove.matching).map(Self::Remove)
             }
             (None, None, Some(propagate)) => propagate.rule(),
             _ => Err("expected exactly one of `insert`, `remove` and `propagate`"),
@@ -140,7 +129,7 @@ impl PropagateFile {
             return Err("expected `rename` and `default` beside `named` only; remove them");
         }
         Ok(ResponseRule::Propagate {
-            from: selection(self.named, self.matching)?,
+            from: HeaderSelection::from_keys(self.named, self.matching)?,
             rename: self.rename.map(|name| name.0),
             default: self.default.map(|value| value.0),
             merge: self.algorithm,

@@ -6,7 +6,7 @@ use schemars::transform::{Transform, transform_subschemas};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
-use crate::Config;
+use crate::config::Config;
 use crate::original::{self, Fate};
 
 /// The JSON Schema of the file, as committed at `schemas/gateway.schema.json`: the keys that work, and
@@ -126,23 +126,6 @@ pub(crate) fn served() -> Value {
     schema.insert("title".to_owned(), json!("Weighbridge gateway"));
     schema.to_value()
 }
-
-/// Gives the type that a value is read into the schema of the type it is written as.
-macro_rules! written_as {
-    ($($read:ty => $written:ty),* $(,)?) => {
-        $(impl ::schemars::JsonSchema for $read {
-            fn schema_name() -> ::std::borrow::Cow<'static, str> {
-                stringify!($read).into()
-            }
-
-            fn json_schema(generator: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
-                <$written as ::schemars::JsonSchema>::json_schema(generator)
-            }
-        })*
-    };
-}
-
-pub(crate) use written_as;
 
 /// Replaces the line breaks of doc comments in descriptions by spaces.
 #[derive(Clone)]

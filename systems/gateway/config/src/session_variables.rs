@@ -6,7 +6,7 @@ use http::{HeaderName, HeaderValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::written::{ClaimPath, Written};
+use crate::written::{ClaimPath, Form, Written};
 
 /// Where session variables (`x-hasura-role` and the like) come from: from the claims of a checked
 /// token; from the client only when it is trusted.
@@ -66,5 +66,26 @@ impl SessionName {
     #[must_use]
     pub fn header(&self) -> HeaderName {
         HeaderName::from_bytes(self.0.as_bytes()).expect("it was read as the name of a header")
+    }
+}
+
+impl Form for SessionName {
+    const NAME: &'static str = "session-name";
+
+    fn read(text: &str) -> Result<Self, String> {
+        let name = text.to_ascii_lowercase();
+        let is_name = name.len() > Self::PREFIX.len()
+            && name.starts_with(Self::PREFIX)
+            && HeaderName::from_bytes(name.as_bytes()).is_ok();
+        if !is_name {
+            return Err(format!(
+                "expected the name of a session variable such as `x-hasura-user-id`, found `{text}`"
+            ));
+        }
+        Ok(Self(name))
+    }
+
+    fn write(&self) -> String {
+        self.0.clone()
     }
 }

@@ -8,8 +8,8 @@ use http::HeaderName;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::Config;
-use crate::agreement::Report;
+use crate::report::Report;
+use crate::surface::Supergraph;
 use crate::written::{ByteSize, Endpoint, Form, Listen, PlainPath, Written};
 
 /// Subscriptions: clients get their events by multipart or server-sent events, subgraphs send them by
@@ -256,17 +256,7 @@ impl Subscription {
 }
 
 /// Reports subscriptions that could not be served.
-pub(crate) fn check(config: &Config, report: &mut Report<'_>) {
-    let Some(subscription) = config.subscriptions() else {
-        return;
-    };
-    if !config.remote_schemas.is_empty() || !config.actions.is_empty() {
-        report(
-            &["subscription", "enabled"],
-            "subscriptions are served for supergraphs only: set `subscription.enabled: false`"
-                .to_owned(),
-        );
-    }
+pub(crate) fn check(subscription: &Subscription, supergraph: &Supergraph, report: &mut Report<'_>) {
     let mode = &subscription.mode;
     let has_socket = mode
         .passthrough
@@ -279,11 +269,11 @@ pub(crate) fn check(config: &Config, report: &mut Report<'_>) {
         );
     }
     if let Some(callback) = &mode.callback {
-        check_callback(config, callback, report);
+        check_callback(callback, supergraph, report);
     }
 }
 
-fn check_callback(config: &Config, callback: &Callback, report: &mut Report<'_>) {
+fn check_callback(callback: &Callback, supergraph: &Supergraph, report: &mut Report<'_>) {
     if matches!(callback.public_url.0, Endpoint::Unix { .. }) {
         report(
             &["subscription", "mode", "callback", "public_url"],
@@ -291,10 +281,9 @@ fn check_callback(config: &Config, callback: &Callback, report: &mut Report<'_>)
         );
     }
     // Two services at one path: the first to be asked would hide the other.
-    let graphql = &config.supergraph;
     let listen = callback.listen.as_ref();
-    let is_beside = listen.is_none_or(|listen| listen.0 == graphql.listen.0);
-    let path = &graphql.path.0.0;
+    let is_beside = listen.is_none_or(|listen| listen.0 == supergraph.listen.0);
+    let path = &supergraph.path.0.0;
     let is_same = is_beside && (*path == callback.path.0.0 || path.contains(['*', ':']));
     if is_same {
         report(

@@ -7,8 +7,9 @@ use yaml_with_places::{Document, Finding, Findings, Mistakes, Node, Value, line_
 
 use crate::expansion::{self, Surroundings};
 use crate::original::{self, Fate, On, Unserved};
+use crate::relocation;
 use crate::schema::{child, served};
-use crate::{ONE_DOCUMENT, relocation, sources};
+use crate::sources::{ONE_DOCUMENT, sources};
 
 /// The keys of a file, each in one of three lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl Survey {
 }
 
 /// Looks at every key of a file. Mistakes of other kinds, such as wrong values, are left to
-/// [`crate::read`].
+/// [`crate::read()`].
 ///
 /// # Errors
 /// When the text is not YAML.

@@ -9,6 +9,7 @@ use http::{HeaderName, HeaderValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::report::Report;
 use crate::tls::Pem;
 use crate::written::{Listen, OtlpEndpoint, PlainPath, Sampler, Written};
 
@@ -359,8 +360,7 @@ impl Default for BatchProcessor {
 }
 
 /// Reports keys of exporters that contradict each other.
-pub(crate) fn check(config: &crate::Config, report: &mut crate::agreement::Report<'_>) {
-    let exporters = &config.telemetry.exporters;
+pub(crate) fn check(exporters: &Exporters, report: &mut Report<'_>) {
     for (signal, otlp) in [
         ("tracing", &exporters.tracing.otlp),
         ("metrics", &exporters.metrics.otlp),

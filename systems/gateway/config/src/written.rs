@@ -8,17 +8,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
-use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use regex::Regex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use crate::graphql_text::{GraphqlName, StoredText, TypeDefinitions, TypeReference};
-use crate::session_variables::SessionName;
-use crate::subscription::HeartbeatInterval;
 
 mod address;
 mod amount;
@@ -121,42 +116,6 @@ impl<T: Form> JsonSchema for Written<T> {
             "sampler" => json_schema!({"type": ["string", "number"], "format": T::NAME}),
             _ => json_schema!({"type": "string", "format": T::NAME}),
         }
-    }
-}
-
-/// The check of a form by its name; `None` when there is no such form.
-pub(crate) fn check(form: &str, text: &str) -> Option<Result<(), String>> {
-    // A match and no table: the forms have no common type to put into one.
-    fn with<T: Form>(text: &str) -> Option<Result<(), String>> {
-        Some(T::read(text).map(|_| ()))
-    }
-    match form {
-        Duration::NAME => with::<Duration>(text),
-        ByteSize::NAME => with::<ByteSize>(text),
-        HeaderName::NAME => with::<HeaderName>(text),
-        HeaderValue::NAME => with::<HeaderValue>(text),
-        Regex::NAME => with::<Regex>(text),
-        Endpoint::NAME => with::<Endpoint>(text),
-        Listen::NAME => with::<Listen>(text),
-        GraphqlPath::NAME => with::<GraphqlPath>(text),
-        PlainPath::NAME => with::<PlainPath>(text),
-        KeySource::NAME => with::<KeySource>(text),
-        Origin::NAME => with::<Origin>(text),
-        BodyPath::NAME => with::<BodyPath>(text),
-        Method::NAME => with::<Method>(text),
-        RestPath::NAME => with::<RestPath>(text),
-        TemplateText::NAME => with::<TemplateText>(text),
-        TemplateJson::NAME => with::<TemplateJson>(text),
-        GraphqlName::NAME => with::<GraphqlName>(text),
-        TypeReference::NAME => with::<TypeReference>(text),
-        TypeDefinitions::NAME => with::<TypeDefinitions>(text),
-        StoredText::NAME => with::<StoredText>(text),
-        ClaimPath::NAME => with::<ClaimPath>(text),
-        SessionName::NAME => with::<SessionName>(text),
-        OtlpEndpoint::NAME => with::<OtlpEndpoint>(text),
-        Sampler::NAME => with::<Sampler>(text),
-        HeartbeatInterval::NAME => with::<HeartbeatInterval>(text),
-        _ => None,
     }
 }
 

@@ -13,6 +13,7 @@ use redis_link::LinkError;
 use crate::address::{endpoint, http2, trust};
 use crate::answer_cache::AnswerCache;
 use crate::coprocessor::CoprocessorStage;
+use crate::environment::Environment;
 use crate::event_request::EventRequest;
 use crate::exchange::{Exchange, Response};
 use crate::flights::Flights;
@@ -22,7 +23,7 @@ use crate::relay::{RelayCall, RelayError};
 use crate::response_headers::ResponseRules;
 use crate::retry::Budget;
 use crate::script::{Compiled, ScriptError, Source};
-use crate::service::{Environment, Service, Shared};
+use crate::service::{Service, Shared};
 use crate::subgraph::{Subgraph, SubgraphCall, SubgraphOutcome};
 use crate::token::{KeySets, KeyStore, TokenError, TokenKeys, Tokens};
 

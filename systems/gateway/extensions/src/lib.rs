@@ -19,6 +19,7 @@ mod condition;
 mod context;
 mod coprocessor;
 mod encoding;
+mod environment;
 mod event_request;
 mod exchange;
 mod failure;

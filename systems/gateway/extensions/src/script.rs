@@ -21,8 +21,8 @@ use gateway_config::RhaiLimits;
 use gateway_telemetry::OpenSpan;
 use rhai::{AST, CallFnOptions, Dynamic, Engine, FnPtr, Scope};
 
+use crate::environment::Environment;
 use crate::exchange::{Exchange, Request, Response, Step};
-use crate::service::Environment;
 use bounds::Deadline;
 use handles::{Kind, RequestCell, RequestHandle, ResponseCell, ResponseHandle};
 use source::Imported;

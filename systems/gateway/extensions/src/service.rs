@@ -3,20 +3,17 @@
 //! In: token, script, coprocessor. Out: coprocessor, script.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use gateway_upstream::Client;
 
 use crate::condition::ConditionInput;
 use crate::coprocessor::{CoprocessorError, CoprocessorStage, StageCall, failed_response};
+use crate::environment::Environment;
 use crate::exchange::{Exchange, Request, Response, Step};
 use crate::failure::{FetchProblem, json_response};
 use crate::observer::Observer;
 use crate::script::{Layers, Place};
 use crate::token::Tokens;
-
-/// Looks a variable of the environment up.
-pub(crate) type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// What all services of a worker use.
 pub(crate) struct Shared {

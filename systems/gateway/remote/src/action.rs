@@ -11,8 +11,8 @@ use gateway_federation::GraphqlError;
 use gateway_template::{Json, JsonError, RenderError, Scope, Template, Work};
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 
+use crate::asking::Asking;
 use crate::call::{Call, CallAnswer, HeaderSettings};
-use crate::execute::Asking;
 use crate::failure;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");

@@ -1,22 +1,24 @@
 //! Carries a route out.
 
+mod payload;
+
 use std::cell::Cell;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use gateway_federation::{Checked, GraphqlError, OperationKind, Variables, errors_body};
+use gateway_federation::{Checked, GraphqlError, OperationKind, errors_body};
 use gateway_template::{Json, RenderError, Work};
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderValue, Method};
 
 use crate::action::{self, TransformError};
 use crate::answer::{Answer, Unreadable};
+use crate::asking::Asking;
 use crate::call::{Call, CallAnswer, CallError, Sources};
 use crate::failure;
 use crate::merged::{Prepared, Settings};
 use crate::output::{Selecting, Unwritten};
-use crate::payload::transformed_too_large;
 use crate::route::{ActionPart, Content, Item, Part, RemotePart};
-use crate::session::Session;
+use payload::transformed_too_large;
 
 /// A complete GraphQL response.
 #[derive(Clone, Debug)]
@@ -62,17 +64,6 @@ impl From<GraphqlError> for Failure {
         let list = body[b"{\"errors\":".len()..body.len() - 1].to_vec();
         Failure::Own(list, Vec::new())
     }
-}
-
-/// What a request brings along.
-#[derive(Clone, Copy, Debug)]
-pub struct Asking<'a> {
-    /// The variables, checked.
-    pub variables: &'a Variables,
-    /// The headers of the client.
-    pub client: &'a HeaderMap,
-    /// Who the client is.
-    pub session: &'a Session,
 }
 
 impl Prepared {
@@ -124,12 +115,13 @@ impl Prepared {
     }
 }
 
-pub(crate) struct Run<'a, S> {
-    pub(crate) prepared: &'a Prepared,
+/// The execution of one operation for one request.
+struct Run<'a, S> {
+    prepared: &'a Prepared,
     checked: &'a Checked,
-    pub(crate) settings: &'a Settings,
+    settings: &'a Settings,
     presences: Vec<bool>,
-    pub(crate) asking: Asking<'a>,
+    asking: Asking<'a>,
     sources: &'a S,
     /// Bytes of the response that may still be made of answers to actions and introspection.
     writable: Cell<usize>,
@@ -144,7 +136,7 @@ pub(crate) struct Run<'a, S> {
 }
 
 impl<S: Sources> Run<'_, S> {
-    pub(crate) fn is_there(&self, presence: Option<usize>) -> bool {
+    fn is_there(&self, presence: Option<usize>) -> bool {
         presence.is_none_or(|index| self.presences.get(index).is_some_and(|it| *it))
     }
 

@@ -14,6 +14,7 @@
 
 mod action;
 mod answer;
+mod asking;
 mod call;
 mod execute;
 mod failure;
@@ -24,13 +25,13 @@ mod merged;
 mod names;
 mod outgoing;
 mod output;
-mod payload;
 mod rest;
 mod route;
 mod session;
 
+pub use asking::Asking;
 pub use call::{Call, CallAnswer, CallError, Sources};
-pub use execute::{Asking, Executed};
+pub use execute::Executed;
 pub use introspection::{INTROSPECTION_BODY, IntrospectionError, SourceSchema};
 pub use merge::Inconsistency;
 pub use merged::{Merged, Outcome, Prepared};

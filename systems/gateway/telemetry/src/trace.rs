@@ -17,7 +17,6 @@ use crate::context::{self, SpanId, TRACEPARENT, TRACESTATE, TraceId};
 use crate::identifier::SpanIds;
 use crate::queue::{Counts, Queue};
 use crate::span::{Kind, Span, Value};
-use crate::tracer::Tracer;
 
 /// Most spans of one request: a list of a hundred operations with ten fetches each. Further ones are
 /// dropped and counted.
@@ -67,13 +66,14 @@ impl Recording {
 impl Trace {
     pub(crate) fn new(
         (id, is_sampled, state): (TraceId, bool, Option<HeaderValue>),
-        tracer: &Tracer,
+        queue: Option<&Arc<Queue>>,
+        attributes_max: usize,
         ids: SpanIds,
     ) -> Self {
-        let queue = tracer.queue.as_ref().filter(|_| is_sampled);
+        let queue = queue.filter(|_| is_sampled);
         let recording = queue.map(|queue| Recording {
             queue: Arc::clone(queue),
-            attributes_max: tracer.attributes_max,
+            attributes_max,
             ids: Cell::new(ids),
             start: (clock::now(), clock::unix_ns()),
             spans: RefCell::default(),

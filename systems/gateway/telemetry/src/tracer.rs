@@ -20,7 +20,7 @@ pub struct Tracer {
     /// Of 2^63: traces whose id is below it are recorded.
     threshold: u64,
     is_parent_based: bool,
-    pub(crate) attributes_max: usize,
+    attributes_max: usize,
     told: Option<(HeaderName, TraceIdFormat)>,
 }
 
@@ -72,7 +72,12 @@ impl Tracer {
         let span = ids.next();
         let (parent_span, state) =
             parent.map_or((None, None), |parent| (Some(parent.span), parent.state));
-        let trace = Rc::new(Trace::new((id, is_sampled, state), self, ids));
+        let trace = Rc::new(Trace::new(
+            (id, is_sampled, state),
+            self.queue.as_ref(),
+            self.attributes_max,
+            ids,
+        ));
         let server = trace.server(span, parent_span);
         Some((Active { trace, span }, server))
     }

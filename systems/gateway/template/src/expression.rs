@@ -1,7 +1,5 @@
 //! What a template consists of.
 
-use crate::functions::Function;
-
 /// A piece of a template.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
@@ -83,4 +81,62 @@ impl Operator {
             ("in", Operator::In),
         ],
     ];
+}
+
+/// A function that templates may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Function {
+    Not,
+    EscapeUri,
+    Empty,
+    Size,
+    Inverse,
+    Head,
+    Tail,
+    ToLower,
+    ToUpper,
+    ToCaseFold,
+    ToTitle,
+    RemoveNulls,
+    Concat,
+    GetSessionVariable,
+}
+
+/// The functions by their names.
+const NAMES: [(&str, Function); 14] = [
+    ("not", Function::Not),
+    ("escapeUri", Function::EscapeUri),
+    ("empty", Function::Empty),
+    ("size", Function::Size),
+    ("inverse", Function::Inverse),
+    ("head", Function::Head),
+    ("tail", Function::Tail),
+    ("toLower", Function::ToLower),
+    ("toUpper", Function::ToUpper),
+    ("toCaseFold", Function::ToCaseFold),
+    ("toTitle", Function::ToTitle),
+    ("removeNulls", Function::RemoveNulls),
+    ("concat", Function::Concat),
+    ("getSessionVariable", Function::GetSessionVariable),
+];
+
+impl Function {
+    pub(crate) fn named(word: &str) -> Option<Self> {
+        let mut names = NAMES.iter();
+        names.find(|(name, _)| *name == word).map(|(_, it)| *it)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        let mut names = NAMES.iter();
+        let found = names.find(|(_, function)| *function == self);
+        found.expect("`NAMES` lists every function").0
+    }
+
+    /// The least and the most arguments.
+    pub(crate) fn arity(self) -> (usize, usize) {
+        match self {
+            Self::GetSessionVariable => (1, 2),
+            _ => (1, 1),
+        }
+    }
 }

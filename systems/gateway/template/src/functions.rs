@@ -6,9 +6,11 @@ use std::collections::hash_map::Entry;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::expression::Function;
 use crate::json::Json;
 use crate::number;
-use crate::render::{Rendered, Scope, Value, truth, wrong};
+use crate::rendered::{Rendered, Value, truth, wrong};
+use crate::scope::Scope;
 
 /// What a URL must escape: all except RFC 3986's unreserved characters.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
@@ -17,62 +19,7 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'~');
 
-/// A function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Function {
-    Not,
-    EscapeUri,
-    Empty,
-    Size,
-    Inverse,
-    Head,
-    Tail,
-    ToLower,
-    ToUpper,
-    ToCaseFold,
-    ToTitle,
-    RemoveNulls,
-    Concat,
-    GetSessionVariable,
-}
-
-const NAMES: [(&str, Function); 14] = [
-    ("not", Function::Not),
-    ("escapeUri", Function::EscapeUri),
-    ("empty", Function::Empty),
-    ("size", Function::Size),
-    ("inverse", Function::Inverse),
-    ("head", Function::Head),
-    ("tail", Function::Tail),
-    ("toLower", Function::ToLower),
-    ("toUpper", Function::ToUpper),
-    ("toCaseFold", Function::ToCaseFold),
-    ("toTitle", Function::ToTitle),
-    ("removeNulls", Function::RemoveNulls),
-    ("concat", Function::Concat),
-    ("getSessionVariable", Function::GetSessionVariable),
-];
-
 impl Function {
-    pub(crate) fn named(word: &str) -> Option<Self> {
-        let mut names = NAMES.iter();
-        names.find(|(name, _)| *name == word).map(|(_, it)| *it)
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        let mut names = NAMES.iter();
-        let found = names.find(|(_, function)| *function == self);
-        found.expect("`NAMES` lists every function").0
-    }
-
-    /// The least and the most arguments.
-    pub(crate) fn arity(self) -> (usize, usize) {
-        match self {
-            Self::GetSessionVariable => (1, 2),
-            _ => (1, 1),
-        }
-    }
-
     pub(crate) fn apply<'a>(self, arguments: Vec<Value<'a>>, scope: &Scope<'a>) -> Rendered<'a> {
         let mut arguments = arguments.into_iter();
         let value = arguments

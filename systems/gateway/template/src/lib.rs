@@ -13,11 +13,14 @@ mod json;
 mod number;
 mod parse;
 mod render;
+mod rendered;
+mod scope;
 mod work;
 
 pub use json::{Json, JsonError, write_text};
 pub use parse::TemplateError;
-pub use render::{RenderError, Scope};
+pub use rendered::RenderError;
+pub use scope::Scope;
 pub use work::Work;
 
 use expression::Node;

@@ -8,57 +8,9 @@ use crate::Template;
 use crate::expression::{Node, Operator, Step, Target};
 use crate::json::Json;
 use crate::number;
+use crate::rendered::{RenderError, Rendered, Value, truth, wrong};
+use crate::scope::Scope;
 use crate::work::Work;
-
-/// Why a template has no value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RenderError {
-    /// Something is not there, or cannot be done with what is there.
-    #[error("{0}")]
-    Wrong(String),
-    /// It would make more of its values than is allowed ([`Work`]), which are so many bytes.
-    #[error("templates may make {0} bytes of the values that they see, and would make more")]
-    TooMuch(usize),
-}
-
-pub(crate) type Value<'a> = Cow<'a, Json<'a>>;
-pub(crate) type Rendered<'a> = Result<Value<'a>, RenderError>;
-
-pub(crate) fn wrong<T>(message: impl Into<String>) -> Result<T, RenderError> {
-    Err(RenderError::Wrong(message.into()))
-}
-
-/// What a template may see: variables by name, with their `$`.
-#[derive(Clone, Debug)]
-pub struct Scope<'a> {
-    variables: Vec<(Cow<'a, str>, Value<'a>)>,
-    pub(crate) work: &'a Work,
-}
-
-impl<'a> Scope<'a> {
-    /// No variables so far. All that templates do with this scope and its copies counts as `work`.
-    #[must_use]
-    pub fn new(work: &'a Work) -> Self {
-        Self {
-            variables: Vec::new(),
-            work,
-        }
-    }
-
-    /// Lets templates see a value.
-    #[must_use]
-    pub fn with(mut self, name: &'a str, value: &'a Json<'a>) -> Self {
-        self.variables
-            .push((Cow::Borrowed(name), Cow::Borrowed(value)));
-        self
-    }
-
-    pub(crate) fn variable(&self, name: &str) -> Option<&Value<'a>> {
-        // From the back: an inner loop's variable hides an outer one of the same name.
-        let mut found = self.variables.iter().rev();
-        found.find(|(known, _)| known == name).map(|(_, it)| it)
-    }
-}
 
 impl Template {
     /// The value of the template.
@@ -176,13 +128,6 @@ fn append(value: &Json<'_>, text: &mut String, work: &Work) -> Result<(), Render
         }
     }
     Ok(())
-}
-
-pub(crate) fn truth(value: &Json<'_>, what: &str) -> Result<bool, RenderError> {
-    match value {
-        Json::Bool(flag) => Ok(*flag),
-        other => wrong(format!("{what} must be a boolean, found {}", other.kind())),
-    }
 }
 
 fn range<'a>(node: &Node, scope: &mut Scope<'a>) -> Rendered<'a> {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 use crate::json::Json;
-use crate::render::{RenderError, Value};
+use crate::rendered::{RenderError, Value};
 
 /// What a value counts besides its text, in bytes: less than the memory that it takes, because a
 /// payload with many small values should not be refused for being copied once.

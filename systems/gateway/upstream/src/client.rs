@@ -5,21 +5,21 @@ use std::num::NonZeroUsize;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method};
 use http_body_util::Full;
 use hyper::client::conn::http2::SendRequest;
 use rustls::RootCertStore;
 use tokio_rustls::TlsConnector;
 
+use crate::call::Call;
 use crate::connection::Stream;
 use crate::counters::{Counters, Tally, Traffic};
-use crate::endpoint::{Endpoint, Http2, Policy};
+use crate::endpoint::{Endpoint, Policy};
 use crate::error::SendError;
 use crate::http1::{self, Broken};
 use crate::http2;
+use crate::negotiation::Http2;
 use crate::places::{Place, Places};
 use crate::pool::{Origin, Pool};
 use crate::reply::Reply;
@@ -82,27 +82,6 @@ impl Default for ClientSettings {
             traffic: Arc::default(),
         }
     }
-}
-
-/// One request.
-#[derive(Debug)]
-pub struct Call<'a> {
-    /// The method; `POST` for everything but key sets.
-    pub method: Method,
-    /// Headers. Those about the connection, the host and the length are ignored.
-    pub headers: &'a HeaderMap,
-    /// Further headers, as `name: value\r\n` lines, rendered once by the caller.
-    pub rendered_headers: &'static [u8],
-    /// The body.
-    pub body: Bytes,
-    /// How long connecting and the whole answer may take; `None` is for ever.
-    pub timeout: Option<Duration>,
-    /// A longer body of the answer is refused; `None` for the client's own limit, which holds in
-    /// any case.
-    pub reply_bytes_max: Option<usize>,
-    /// Whether sending it twice does no harm. Then it is sent again when a
-    /// connection kept alive turns out to be closed only after the write.
-    pub is_idempotent: bool,
 }
 
 /// The HTTP client of one worker thread. Clones share connections.

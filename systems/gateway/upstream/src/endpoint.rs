@@ -8,19 +8,8 @@ use std::time::Duration;
 
 use http::Uri;
 
+use crate::negotiation::Http2;
 use crate::tls::{Trust, TrustError};
-
-/// Whether HTTP/2 is spoken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Http2 {
-    /// HTTP/1.1 only.
-    Disable,
-    /// Over TLS whatever the other side prefers; without TLS HTTP/1.1.
-    #[default]
-    Enable,
-    /// HTTP/2 always; without TLS by prior knowledge (h2c).
-    Only,
-}
 
 /// How connections to an endpoint are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,14 +10,12 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, StatusCode, header};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::client::Call;
+use crate::call::Call;
 use crate::connection::Stream;
 use crate::endpoint::Endpoint;
 use crate::error::SendError;
-use crate::reply::{Head, Place, RawHead, Reply};
+use crate::reply::{HEADERS_MAX, Head, Place, RawHead, Reply};
 
-/// More header lines than this in an answer are an error.
-pub(crate) const HEADERS_MAX: usize = 100;
 /// A longer head of an answer is an error.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// Room made before each read: most answers of a subgraph fit.

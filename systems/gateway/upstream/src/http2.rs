@@ -6,7 +6,7 @@ use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 
-use crate::client::Call;
+use crate::call::Call;
 use crate::connection::Stream;
 use crate::endpoint::{Endpoint, Policy};
 use crate::error::SendError;

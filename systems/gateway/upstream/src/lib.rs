@@ -15,6 +15,7 @@
 //! Absent on purpose: redirects, cookies, proxies, and unrequested
 //! compression (no `accept-encoding` is sent unless the caller does).
 
+mod call;
 mod client;
 mod connection;
 mod counters;
@@ -22,6 +23,7 @@ mod endpoint;
 mod error;
 mod http1;
 mod http2;
+mod negotiation;
 mod places;
 mod pool;
 mod reply;
@@ -29,10 +31,12 @@ mod tls;
 mod unix_socket;
 mod websocket;
 
-pub use client::{Call, Client, ClientSettings, ConnectionLimits, LastingPlace};
+pub use call::Call;
+pub use client::{Client, ClientSettings, ConnectionLimits, LastingPlace};
 pub use counters::{Counters, Traffic};
-pub use endpoint::{Endpoint, EndpointError, Http2, Policy};
+pub use endpoint::{Endpoint, EndpointError, Policy};
 pub use error::SendError;
+pub use negotiation::Http2;
 pub use reply::Reply;
 pub use tls::{Trust, TrustError};
 pub use websocket::{Received, Upgrade, WebSocket, WebSocketError};

@@ -5,7 +5,8 @@ use std::ops::Range;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-use crate::http1::HEADERS_MAX;
+/// More header lines than this in an answer are an error.
+pub(crate) const HEADERS_MAX: usize = 100;
 
 /// A complete answer.
 #[derive(Clone, Debug)]

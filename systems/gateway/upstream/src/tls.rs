@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 
-use crate::endpoint::Http2;
+use crate::negotiation::Http2;
 
 /// Why texts in PEM cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,17 +8,9 @@ use graphql_document::DEPTH_MAX;
 
 use crate::address::Address;
 use crate::email;
+use crate::error_shape::ErrorShape;
 use crate::gate::Gate;
 use crate::rule;
-
-/// How an invalid address or e-mail is reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ErrorShape {
-    /// As the original does: code `INTERNAL_SERVER_ERROR`.
-    Compatible,
-    /// As Apollo advises: code `BAD_USER_INPUT`.
-    Strict,
-}
 
 /// The schema of one worker.
 pub(crate) type Schema = async_graphql::Schema<Query, EmptyMutation, EmptySubscription>;

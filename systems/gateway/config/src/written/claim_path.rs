@@ -1,9 +1,6 @@
-//! Names of session variables, and the way to a claim.
-
-use http::HeaderName;
+//! The way to a claim.
 
 use super::Form;
-use crate::session_variables::SessionName;
 
 /// The way to a value in the claims of a token: `$.roles[0]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,27 +45,6 @@ impl Form for ClaimPath {
 
     fn write(&self) -> String {
         self.text.clone()
-    }
-}
-
-impl Form for SessionName {
-    const NAME: &'static str = "session-name";
-
-    fn read(text: &str) -> Result<Self, String> {
-        let name = text.to_ascii_lowercase();
-        let is_name = name.len() > Self::PREFIX.len()
-            && name.starts_with(Self::PREFIX)
-            && HeaderName::from_bytes(name.as_bytes()).is_ok();
-        if !is_name {
-            return Err(format!(
-                "expected the name of a session variable such as `x-hasura-user-id`, found `{text}`"
-            ));
-        }
-        Ok(Self(name))
-    }
-
-    fn write(&self) -> String {
-        self.0.clone()
     }
 }
 

@@ -10,7 +10,7 @@ use super::source::{Imported, Source};
 use super::uri::ScriptUri;
 use super::values::{HeaderPair, Headers, RequestBody, ResponseBody, ScriptMethod, ScriptStatus};
 use crate::context::Context;
-use crate::service::Environment;
+use crate::environment::Environment;
 
 type Thrown<T> = Result<T, Box<EvalAltResult>>;
 

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use super::source::Source;
 use super::values::ScriptStatus;
 use crate::condition::hex;
+use crate::environment::Environment;
 use crate::identifier;
-use crate::service::Environment;
 
 type Thrown<T> = Result<T, Box<EvalAltResult>>;
 

@@ -2,7 +2,7 @@
 
 use gateway_telemetry::{TEXT_CHARS_MAX, shortened};
 use http::StatusCode;
-use rhai::{Dynamic, EvalAltResult, Map};
+use rhai::{EvalAltResult, Map};
 
 use super::bounds;
 use super::handles::Kind;
@@ -64,12 +64,4 @@ fn thrown_map(error: &EvalAltResult) -> Option<Map> {
         EvalAltResult::ErrorRuntime(value, _) => value.clone().try_cast::<Map>(),
         _ => None,
     }
-}
-
-/// An error without words, as reading an absent header throws.
-pub(super) fn wordless() -> Box<EvalAltResult> {
-    Box::new(EvalAltResult::ErrorRuntime(
-        Dynamic::from(String::new()),
-        rhai::Position::NONE,
-    ))
 }

@@ -5,9 +5,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use rhai::{Array, Dynamic, EvalAltResult, ImmutableString, Map};
-
-use super::thrown::wordless;
+use rhai::{Array, Dynamic, EvalAltResult, ImmutableString, Map, Position};
 
 type Thrown<T> = Result<T, Box<EvalAltResult>>;
 
@@ -34,6 +32,14 @@ fn name(text: &str) -> Thrown<HeaderName> {
 fn value(text: &str) -> Thrown<HeaderValue> {
     HeaderValue::from_str(text)
         .map_err(|error| format!("`{text}` is not a header value: {error}").into())
+}
+
+/// An error without words, as reading an absent header throws.
+fn wordless() -> Box<EvalAltResult> {
+    Box::new(EvalAltResult::ErrorRuntime(
+        Dynamic::from(String::new()),
+        Position::NONE,
+    ))
 }
 
 impl Headers {

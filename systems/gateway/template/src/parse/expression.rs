@@ -1,8 +1,7 @@
 //! Expressions: operators by how tightly they bind, calls, and paths into variables.
 
 use super::{Mode, Parsed, Parser, constant};
-use crate::expression::{Node, Operator, Step, Target};
-use crate::functions::Function;
+use crate::expression::{Function, Node, Operator, Step, Target};
 
 impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Parsed<Node> {

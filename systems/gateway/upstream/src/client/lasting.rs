@@ -9,8 +9,9 @@ use std::rc::{Rc, Weak};
 
 use super::{Client, Tally};
 use crate::connection::Stream;
-use crate::endpoint::{Endpoint, Http2, Policy};
+use crate::endpoint::{Endpoint, Policy};
 use crate::error::SendError;
+use crate::negotiation::Http2;
 use crate::places::{Place, Places, Reserved};
 
 /// A connection that keeps its places until it is dropped.

@@ -1,7 +1,9 @@
 //! Claims about the client, against servers that say exactly what a test wants.
 
 use std::cell::RefCell;
+use std::time::Duration;
 
+use http::{HeaderMap, Method};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 

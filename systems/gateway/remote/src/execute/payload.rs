@@ -2,13 +2,13 @@
 
 use gateway_federation::GraphqlError;
 
+use super::Run;
 use crate::call::Sources;
-use crate::execute::Run;
 use crate::literal::write_members;
 use crate::route::{ActionPart, Part};
 
 impl<S: Sources> Run<'_, S> {
-    pub(crate) fn payload(&self, name: &str, part: &ActionPart) -> Vec<u8> {
+    pub(super) fn payload(&self, name: &str, part: &ActionPart) -> Vec<u8> {
         // 256 bytes: room for the fixed parts, a few arguments and session variables.
         let mut out = Vec::with_capacity(256 + self.prepared.query.len());
         self.write_input(name, part, &mut out);
@@ -32,7 +32,7 @@ impl<S: Sources> Run<'_, S> {
     /// query, and a variable may stand in any number of them, so that what is sent grows with the
     /// square of what the client sends. Before any handler is asked, because a mutation should not end
     /// half way.
-    pub(crate) fn check_payloads(&self, parts: &[Part]) -> Result<(), GraphqlError> {
+    pub(super) fn check_payloads(&self, parts: &[Part]) -> Result<(), GraphqlError> {
         let actions = parts.iter().filter_map(|part| match part {
             Part::Action(part) if self.is_there(part.presence) => Some(part),
             _ => None,
@@ -65,7 +65,7 @@ fn payloads_too_large(most: usize) -> GraphqlError {
 }
 
 /// The error in place of a payload of which templates would make too much.
-pub(crate) fn transformed_too_large(most: usize) -> GraphqlError {
+pub(super) fn transformed_too_large(most: usize) -> GraphqlError {
     let message = format!(
         "the templates for requests of this operation's actions may make {most} bytes of what they are sent, and would make more; send less at a time"
     );

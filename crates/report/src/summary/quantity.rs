@@ -1,0 +1,67 @@
+//! Quantities with their units in words.
+
+use crate::digits;
+use crate::metric::Unit;
+
+/// `80 us (75 to 88)`: a size without its sign, which the words around it say.
+pub(super) fn with_ends(unit: Unit, value: f64, (low, high): (f64, f64)) -> String {
+    let (low, high) = if value < 0.0 {
+        (-high, -low)
+    } else {
+        (low, high)
+    };
+    let value = value.abs();
+    // By the larger end, so that one unit suits all three numbers.
+    let (scale, sign) = scale(unit, value.max(high.abs()));
+    let (from, to) = digits::interval_ends(low / scale, high / scale);
+    let half = (high - low) / 2.0 / scale;
+    let value = digits::value(value / scale, Some(half));
+    format!("{value}{sign} ({from} to {to})")
+}
+
+/// `+80 us (75 to 88)`, `-3 us (-8 to +2)`: a difference whose direction no word says.
+pub(crate) fn signed(unit: Unit, value: f64, (low, high): (f64, f64)) -> String {
+    let (scale, sign) = scale(unit, low.abs().max(high.abs()));
+    let (from, to) = digits::interval_ends(low / scale, high / scale);
+    let half = (high - low) / 2.0 / scale;
+    let size = digits::value(value.abs() / scale, Some(half));
+    let direction = if value < 0.0 { '-' } else { '+' };
+    // Two signs tell an interval across zero from one beside it.
+    let plus = if low < 0.0 && high > 0.0 { "+" } else { "" };
+    format!("{direction}{size}{sign} ({from} to {plus}{to})")
+}
+
+/// `80 us`, `1.2 ms`, `8,180 requests`
+pub(crate) fn amount(unit: Unit, value: f64) -> String {
+    let (scale, sign) = scale(unit, value);
+    // Two digits are what a person says of a size without an interval.
+    let shown = digits::value(value / scale, Some(value.abs() / scale * 0.2));
+    format!("{shown}{sign}")
+}
+
+/// A figure of one row as the table has it, with its three digits: `105 us`.
+pub(crate) fn figure(unit: Unit, value: f64) -> String {
+    let (scale, sign) = scale(unit, value);
+    format!("{}{sign}", digits::value(value / scale, None))
+}
+
+/// What a value in the unit of the recording is divided by, and the sign behind it.
+fn scale(unit: Unit, value: f64) -> (f64, &'static str) {
+    match unit {
+        Unit::Milliseconds | Unit::Microseconds if value.abs() >= 1e6 => (1e6, " s"),
+        Unit::Milliseconds | Unit::Microseconds if value.abs() >= 1e3 => (1e3, " ms"),
+        Unit::Milliseconds | Unit::Microseconds => (1.0, " us"),
+        Unit::Mebibytes => (1024.0 * 1024.0, " MiB"),
+        _ => (1.0, " requests"),
+    }
+}
+
+/// `45 s`, `3 minutes`, `2.5 hours`: as exact as a prediction is.
+pub(crate) fn minutes(seconds: f64) -> String {
+    let about = |value: f64| digits::value(value, Some(value * 0.2));
+    match seconds {
+        seconds if seconds < 90.0 => format!("{} s", about(seconds)),
+        seconds if seconds < 5400.0 => format!("{} minutes", about(seconds / 60.0)),
+        seconds => format!("{} hours", about(seconds / 3600.0)),
+    }
+}

@@ -1,0 +1,29 @@
+//! The headers that a rule applies to.
+
+use http::HeaderName;
+use regex::Regex;
+
+use crate::written::Written;
+
+/// The headers that a rule applies to.
+#[derive(Clone, Debug)]
+pub enum HeaderSelection {
+    /// One header.
+    Named(HeaderName),
+    /// All whose lower-case names match, except reserved ones.
+    Matching(Regex),
+}
+
+impl HeaderSelection {
+    /// Reads the keys `named` and `matching`.
+    pub(crate) fn from_keys(
+        named: Option<Written<HeaderName>>,
+        matching: Option<Written<Regex>>,
+    ) -> Result<Self, &'static str> {
+        match (named, matching) {
+            (Some(named), None) => Ok(Self::Named(named.0)),
+            (None, Some(matching)) => Ok(Self::Matching(matching.0)),
+            _ => Err("expected exactly one of `named` and `matching`"),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Reading a file, step by step.
+
+use std::path::Path;
+
+use serde::Deserialize as _;
+use yaml_with_places::{Document, Finding, Findings, Mistakes, Node, Place, Value};
+
+use crate::config::Config;
+use crate::expansion::{self, Surroundings};
+use crate::sources::{ONE_DOCUMENT, sources};
+use crate::survey::{self, Survey};
+use crate::{agreement, cors, references, relocation, structure};
+
+/// A configuration with its warnings.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The configuration.
+    pub config: Config,
+    /// Keys that are accepted and have no effect here, and what is probably not meant, as sentences with
+    /// their lines.
+    pub warnings: Vec<String>,
+}
+
+/// Reads a file's text; `path` is only shown in mistakes. With `is_development` the keys that
+/// `--dev` sets are set before the check of keys that depend on each other.
+///
+/// # Errors
+/// Every mistake found.
+pub fn read(
+    path: &Path,
+    text: &str,
+    surroundings: &dyn Surroundings,
+    is_development: bool,
+) -> Result<Reading, Mistakes> {
+    let sources = sources(path, text);
+    let mut findings = Findings::default();
+    let mut surveyed = Survey::default();
+    let tree = match yaml_with_places::read(0, text, ONE_DOCUMENT, &mut findings) {
+        Document::Tree(tree) => {
+            let mut tree = expansion::expand(tree, surroundings, &mut findings);
+            relocation::relocate(&mut tree, &mut findings);
+            surveyed = survey::take(&mut tree, text, &mut findings);
+            Some(structure::check(tree, &mut findings))
+        }
+        // An empty file is a configuration with all defaults.
+        Document::Empty => Some(Node {
+            place: Place::default(),
+            value: Value::Map(Vec::new()),
+        }),
+        Document::Unreadable => None,
+    };
+    // Ends here with every mistake of the text: serde would report only the first one, and without
+    // a place.
+    let sources = findings.settle(sources)?;
+    let tree = tree.expect("what makes a file unreadable is reported");
+    let mut findings = Findings::default();
+    let mut config = match Config::deserialize(tree.json()) {
+        Ok(config) => config,
+        Err(error) => {
+            // The check of the structure finds what serde would. If it missed a mistake, the
+            // mistake is reported at least, at the top of the file.
+            findings.add(Finding::new(tree.place, error.to_string()));
+            return Err(findings.settle(sources).expect_err("a mistake was added"));
+        }
+    };
+    if is_development {
+        config.for_development();
+    }
+    // The tree goes along for the places: the structs no longer know their lines.
+    agreement::check(&config, &tree, &mut findings);
+    references::check(&config, &tree, &mut findings);
+    findings.settle(sources)?;
+    let mut warnings = surveyed.warnings();
+    warnings.extend(references::warnings(&config, &tree, text));
+    warnings.extend(cors::warnings(&tree, text));
+    Ok(Reading { config, warnings })
+}

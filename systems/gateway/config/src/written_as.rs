@@ -1,0 +1,18 @@
+//! The JSON Schema of types that are read from another type.
+
+/// Gives the type that a value is read into the schema of the type it is written as.
+macro_rules! written_as {
+    ($($read:ty => $written:ty),* $(,)?) => {
+        $(impl ::schemars::JsonSchema for $read {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                stringify!($read).into()
+            }
+
+            fn json_schema(generator: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                <$written as ::schemars::JsonSchema>::json_schema(generator)
+            }
+        })*
+    };
+}
+
+pub(crate) use written_as;
