@@ -1,5 +1,7 @@
 //! The chores by their names.
 
+use std::process::ExitCode;
+
 use clap::Parser;
 
 use crate::{
@@ -10,7 +12,7 @@ use crate::{
 /// Chores of the repository.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask")]
-pub(crate) enum Chore {
+enum Chore {
     /// Run everything that CI runs, in the same order: format, lints, all tests.
     Ci,
     /// Check the rules of the house: directions, purity, names, words, sizes.
@@ -50,9 +52,19 @@ pub(crate) enum Chore {
     Calibrate(calibrate::Args),
 }
 
+/// Runs the program. An error is one line at the end, without a backtrace.
+#[expect(clippy::print_stderr, reason = "errors go to stderr")]
+pub(crate) fn main() -> ExitCode {
+    let Err(error) = Chore::parse().run() else {
+        return ExitCode::SUCCESS;
+    };
+    eprintln!("xtask: {error:#}");
+    ExitCode::FAILURE
+}
+
 impl Chore {
     /// Does it.
-    pub(crate) fn run(self) -> anyhow::Result<()> {
+    fn run(self) -> anyhow::Result<()> {
         match self {
             Chore::Ci => chores::ci(),
             Chore::Tidy => chores::tidy(),

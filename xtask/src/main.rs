@@ -26,16 +26,6 @@ mod test_run;
 #[cfg(test)]
 mod tidy;
 
-use std::process::ExitCode;
-
-use clap::Parser as _;
-
-/// A mistake is one line and the last, without the backtrace that would bury it.
-#[expect(clippy::print_stderr, reason = "the only voice of a chore")]
-fn main() -> ExitCode {
-    let Err(error) = command_line::Chore::parse().run() else {
-        return ExitCode::SUCCESS;
-    };
-    eprintln!("xtask: {error:#}");
-    ExitCode::FAILURE
+fn main() -> std::process::ExitCode {
+    command_line::main()
 }

@@ -181,6 +181,7 @@ fn pure_rooms_name_no_clock_socket_or_environment() {
 fn files_of_a_crate_import_in_no_circle() {
     let graph = Graph::load();
     let roots = ["crates/", "formats/", "systems/", "xtask/"];
+    let mut found = Vec::new();
     for folder in roots.iter().flat_map(|root| graph.folders_below(root)) {
         let below = format!("{folder}/src/");
         let sources: Vec<(String, String)> = tracked(&below)
@@ -190,11 +191,13 @@ fn files_of_a_crate_import_in_no_circle() {
             .collect();
         assert!(!sources.is_empty(), "{folder} has no sources");
         let circles = Imports::of(&sources).circles();
-        assert!(
-            circles.is_empty(),
-            "{folder}: {circles:?} import in a circle; move the names that both files need into a file of their own"
-        );
+        found.extend(circles.iter().map(|circle| format!("{folder}: {circle:?}")));
     }
+    assert!(
+        found.is_empty(),
+        "files import in a circle. Move the names that both files need into a file of their own:\n{}",
+        found.join("\n")
+    );
 }
 
 #[test]

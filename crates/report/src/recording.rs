@@ -8,6 +8,7 @@
 //! A missing field, another format and a newer method are errors that say so.
 
 mod environment;
+mod header;
 mod load;
 mod network;
 mod profile;
@@ -17,6 +18,7 @@ mod until;
 mod variant;
 
 pub use environment::{Environment, NoiseFloor};
+pub use header::Header;
 pub use load::{HttpText, LoadText, ProtocolText, RateChosen, RequestText, TlsText, TriedVariant};
 pub use network::{ClusterText, GeneratorRecord, NetworkRecord, NodeText, PlacedText};
 pub use profile::{HotFunction, Profile};
@@ -29,7 +31,7 @@ pub use round::{
 };
 pub use until::{DecidedText, PilotText, UntilEnd, UntilText};
 pub use variant::{
-    EncodingRecord, Header, KEEP_ALIVE, LimitsText, Proof, ProofAnswer, ProofSeen, SystemRecord,
+    EncodingRecord, KEEP_ALIVE, LimitsText, Proof, ProofAnswer, ProofSeen, SystemRecord,
     VariantRecord, VariantStatus,
 };
 

@@ -15,6 +15,7 @@ pub(crate) mod man_pages;
 pub(crate) mod merge;
 pub(crate) mod null_server;
 pub(crate) mod pr;
+mod recording_file;
 pub(crate) mod report;
 pub(crate) mod tare;
 pub(crate) mod up;

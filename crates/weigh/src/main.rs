@@ -36,11 +36,5 @@ mod yaml_text;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os();
-    // The helpers of the rig are this program again, so that one binary is all there is to install.
-    match arguments.nth(1).as_deref().and_then(|word| word.to_str()) {
-        Some(keeper::KEEPER) => rig::keeper::main(keeper::run_errand),
-        Some(keeper::LAUNCH) => rig::launch::main(arguments),
-        _ => cli::main().into(),
-    }
+    keeper::helper(std::env::args_os()).unwrap_or_else(|| cli::main().into())
 }

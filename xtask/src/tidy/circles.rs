@@ -1,14 +1,14 @@
 //! Circles of imports between the files of one crate.
 //!
-//! A file and the folder of its name do not count as a circle: a parent lists its parts and gives
-//! them its types, and a reader has them open as one.
+//! Imports between a file and a file in the folder of its name do not count. A parent lists its parts and
+//! gives them its types, and a reader has them open together.
 //!
 //! A name counts as taken from the file that declares it: what a module passes on (`pub use`) is
 //! followed to where it comes from.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::rust_source::{Kind, Token, tokens};
+use crate::rust_source::{Kind, Token, code, without_tests};
 
 /// The files of a crate by their module paths: `[]` is `lib.rs` or `main.rs`.
 pub(super) struct Imports {
@@ -49,7 +49,9 @@ impl Imports {
             .map(|(file, items)| {
                 let targets = items.iter().filter(|item| !item.is_passed_on);
                 let targets = targets.filter_map(|item| self.declared_in(&item.path, 0));
-                (file, targets.filter(|target| target != file).collect())
+                let are_apart =
+                    |target: &Vec<String>| !target.starts_with(file) && !file.starts_with(target);
+                (file, targets.filter(are_apart).collect())
             })
             .collect();
         let reach: BTreeMap<&Vec<String>, BTreeSet<&Vec<String>>> = arrows
@@ -64,8 +66,7 @@ impl Imports {
                 .filter(|other| reach.get(**other).is_some_and(|back| back.contains(file)))
                 .copied()
                 .collect();
-            let is_family = circle.iter().all(|other| other.first() == file.first());
-            if !is_family {
+            if !circle.is_empty() {
                 circles.insert(circle.iter().map(|file| file.join("::")).collect());
             }
         }
@@ -120,12 +121,8 @@ fn module_of(path: &str) -> Vec<String> {
 
 /// The `use` items of a source, without those of its tests.
 fn items(module: &[String], text: &str, modules: &BTreeSet<Vec<String>>) -> Vec<Item> {
-    let code: Vec<Token<'_>> = tokens(text).into_iter().filter(Token::is_code).collect();
-    // What follows `#[cfg(test)] mod tests {` belongs to tests, which import as they please.
-    let tests = code.windows(3).position(|three| {
-        three[0].text == "mod" && three[1].text == "tests" && three[2].text == "{"
-    });
-    let code = &code[..tests.unwrap_or(code.len())];
+    // Tests may import any file of their crate.
+    let code = &without_tests(&code(text));
     let mut items = Vec::new();
     // The end of the `use` line that was read last: its paths are read once.
     let mut read_until = 0;

@@ -6,7 +6,7 @@ use model::InvalidKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ProtocolText, RequestText};
+use super::{Header, ProtocolText, RequestText};
 
 /// One setup: the baseline or a variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -166,13 +166,4 @@ pub struct EncodingRecord {
     pub decoded_bytes: u64,
     /// Whether the same content came as other bytes in the second answer.
     pub varies: bool,
-}
-
-/// One header of a request or an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Header {
-    /// Its name, as written.
-    pub name: String,
-    /// Its value.
-    pub value: String,
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use report::history::{self, Entry, Origin, Series};
 
-use super::report::read_text;
+use super::recording_file::{parse, read_text};
 use crate::console::Console;
 use crate::digest::sha256;
 use crate::environment;
@@ -124,7 +124,7 @@ fn add(file: &Path, add: &Add, console: Console) -> Result<Exit, Failure> {
     // All are read before anything is written, so that a mistake leaves the history as it was.
     for path in &add.recordings {
         let text = read_text(path)?;
-        let recording = super::report::parse(path, &text)?;
+        let recording = parse(path, &text)?;
         let origin = Origin {
             commit: commit.clone(),
             recording: match &add.link {

@@ -7,7 +7,7 @@ use report::summary::CheckState;
 use report::{Recording, Summary};
 
 use super::load;
-use super::report::read;
+use super::recording_file::read;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::format::Format;

@@ -24,9 +24,15 @@ pub struct TrackedBody<B> {
     exchange: Exchange,
 }
 
-impl<B> TrackedBody<B> {
-    pub(super) fn new(body: B, exchange: Exchange) -> Self {
-        Self { body, exchange }
+impl Exchange {
+    /// Returns the body of the answer, watched until it is written.
+    #[must_use]
+    pub fn answer<B>(mut self, body: B) -> TrackedBody<B> {
+        self.note_answer();
+        TrackedBody {
+            body,
+            exchange: self,
+        }
     }
 }
 

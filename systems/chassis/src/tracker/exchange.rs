@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::{Order, Protocol, State, TrackedBody};
+use super::{Order, Protocol, State};
 use crate::connection_table::Cause;
 
 /// Requests that a client may cancel at once, beyond those that it lets be answered.
@@ -87,14 +87,7 @@ impl Exchange {
         }
     }
 
-    /// The answer's body, watched until it is written.
-    #[must_use]
-    pub fn answer<B>(mut self, body: B) -> TrackedBody<B> {
-        self.note_answer();
-        TrackedBody::new(body, self)
-    }
-
-    fn note_answer(&mut self) {
+    pub(super) fn note_answer(&mut self) {
         self.is_answered = true;
         let answered = &self.state.answered;
         answered.set(answered.get().saturating_add(1));

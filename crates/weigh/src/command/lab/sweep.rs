@@ -9,7 +9,7 @@ use report::curve::{self, Curve};
 
 use super::{Recorded, Run, summarize};
 use crate::build_cache::BuildCache;
-use crate::command::report::{parse, read_text};
+use crate::command::recording_file::{parse, read_text};
 use crate::console::Console;
 use crate::environment;
 use crate::exit::{Exit, Failure};

@@ -1,0 +1,13 @@
+//! Headers in a recording.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A header of a request or a response.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Header {
+    /// The name as written.
+    pub name: String,
+    /// The value. Values of credentials are hidden.
+    pub value: String,
+}
