@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 /// Limits that must be kept.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct GateArgs {
-    /// A limit, such as `rhai p99 overhead < 0.2ms`. Repeat the flag for several limits.
+    /// A limit, such as `rhai p99 overhead < 0.2ms`. May be repeated.
     #[arg(long = "gate", value_name = "GATE", long_help = long_help())]
     gates: Vec<Gate>,
     /// The result of an undecided gate.

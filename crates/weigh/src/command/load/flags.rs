@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// second. -n ends the load earlier.
     #[arg(long, help_heading = "Load", value_parser = phases::phases, group = "plan")]
     pub(super) phases: Option<phases::Phases>,
-    /// Gaps between the requests of an open loop: uniform or poisson.
+    /// Gaps between open-loop requests: uniform or poisson.
     #[arg(
         long,
         value_enum,
@@ -187,7 +187,7 @@ pub(crate) struct Args {
     /// Reject responses with another body than this file.
     #[arg(long, value_name = "FILE", help_heading = "Check")]
     pub(super) expect_body: Option<PathBuf>,
-    /// JSON pointer to a member that --expect-body ignores: /extensions/timing.
+    /// JSON pointer that --expect-body ignores: /extensions/timing.
     ///
     /// Repeat the flag for several members. Bodies are equal if their bytes are equal, or if their JSON
     /// is equal without these members.
@@ -212,7 +212,7 @@ pub(crate) struct Args {
     /// `weigh` never falls back to the other protocol.
     #[arg(long, help_heading = "Connection")]
     pub(super) http2: bool,
-    /// Maximum number of requests in flight on each HTTP/2 connection.
+    /// Most requests in flight on an HTTP/2 connection.
     ///
     /// The server may lower it. A closed loop has -c times --streams requests in flight.
     #[arg(long, value_name = "N", help_heading = "Connection", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "http2", conflicts_with = "no_keep_alive")]
@@ -220,7 +220,7 @@ pub(crate) struct Args {
     /// Accept any certificate of an https server.
     #[arg(long, help_heading = "Connection", conflicts_with = "ca")]
     pub(super) insecure: bool,
-    /// Trust the authorities in this PEM file instead of the system's authorities.
+    /// Trust the authorities in this PEM file, not the system's.
     #[arg(long, value_name = "FILE", help_heading = "Connection")]
     pub(super) ca: Option<PathBuf>,
 
