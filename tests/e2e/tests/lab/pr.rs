@@ -135,8 +135,8 @@ fn a_change_that_costs_nothing_passes_and_says_what_is_the_same() {
     repository.write("README", "changed");
     repository.commit("a sentence");
     let run = repository.weigh(&["--base", "HEAD~1"]).exits_with(0);
-    run.shows("(a server), HEAD~1; head is ");
-    run.shows("built the same in both, byte for byte: `server`");
+    run.shows("(a server), HEAD~1. Head is ");
+    run.shows("Both builds are equal byte for byte: `server`");
     run.shows("`typical overhead < 500us` on head: holds");
     run.says("rounds go on until the gates are decided, 6 to 24 of them");
     assert_eq!(repository.recording()["decided"]["ended"], "reached");
@@ -154,7 +154,7 @@ fn what_is_not_committed_counts_as_head_and_is_said() {
     repository.write("delay", "1500us");
     repository.write("not-yet-added", "");
     let run = repository.weigh(&[]).exits_with(4);
-    run.shows("with changes that are not committed");
+    run.shows("with uncommitted changes");
     run.shows("`typical overhead < 500us` on head: broken");
     // The index of the user is as it was.
     let status = repository.git(&["status", "--porcelain"]);
@@ -227,7 +227,7 @@ fn every_variant_is_compared_with_itself_where_that_is_asked_for() {
     );
     repository.commit("variants");
     let run = repository.weigh(&["--base", "HEAD", "--all-variants"]);
-    run.shows("both hold the same files");
+    run.shows("Both have the same files");
     let names: Vec<Value> = repository.recording()["variants"]
         .as_array()
         .expect("variants")
@@ -304,7 +304,7 @@ fn a_history_foretells_how_long_it_takes_and_a_gate_on_nobody_is_refused() {
     let never = ["--gate", "max overhead < 1ns"];
     let undecidable = [&foretold[..], &never].concat();
     let run = repository.weigh(&undecidable).exits_with(2);
-    run.says("the gate `max overhead < 1ns` cannot be decided: by 1 earlier run of `api`, 6 rounds know max to ±");
+    run.says("the gate `max overhead < 1ns` cannot be decided. By 1 earlier run of `api`, 6 rounds measure max to ±");
     let mut bisect = repository.subcommand(
         "bisect",
         &[

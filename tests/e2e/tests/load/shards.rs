@@ -103,7 +103,7 @@ fn shards_that_are_not_all_there_are_refused() {
     let run = merged(&paths[1..], &record).exits_with(2);
     run.says("shard 1/8 is missing");
     let twice = [&paths[..], &paths[3..4]].concat();
-    merged(&twice, &record).exits_with(2).says("is there twice");
+    merged(&twice, &record).exits_with(2).says("appears twice");
     assert!(!record.exists(), "nothing was put together");
 }
 

@@ -88,10 +88,10 @@ fn what_cannot_be_compared_says_what_to_give() {
     for (pair, words) in [
         (
             [&*folder, &*folder],
-            "`lab` is compared with itself; name two of what it holds",
+            "found `lab` twice. Name two of its results",
         ),
-        ([&wrk, &wrk], "give the result of another run"),
-        ([&folder, &unknown], "it has `honest`, `slow`"),
+        ([&wrk, &wrk], "Give the result of another run"),
+        ([&folder, &unknown], "The variants are `honest`, `slow`"),
         (
             [&wrk, &around],
             "holds 1 recordings; name one of them, such as",
@@ -135,7 +135,7 @@ fn another_load_withholds_the_verdict_and_says_so() {
     run.shows("2 connections");
     run.shows("NOT COMPARABLE");
     let run = compare(&[&few, &many, "--despite-differences"]).ran();
-    run.shows("compared all the same");
+    run.shows("compared in spite of this");
     run.shows("single run has no interval");
 }
 
@@ -171,7 +171,7 @@ fn every_sample_is_recognized_and_has_no_verdict_of_its_own() {
         let flags = ["--despite-differences", "--format", "text"];
         let run = compare(&[&[&*sample("wrk.txt"), &*sample(name)][..], &flags].concat());
         if name == "wrk.txt" {
-            run.exits_with(2).says("compared with itself");
+            run.exits_with(2).says("expected two different results");
             continue;
         }
         let run = run.exits_with(0);
