@@ -35,7 +35,7 @@ pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
     };
     if row.verdict.is_invalid() {
         let heading = if summary.allows_failures() {
-            "not all passed, as a gate allows"
+            "some requests did not pass, as a gate allows"
         } else {
             "NOT VALID"
         };
@@ -512,7 +512,7 @@ mod tests {
         Gates
           holds: failures value < 1%: 0 % (0 of 100,000)
           broken: max value < 1ms: 1.87 ms
-          undecided: p99 value < 2ms: 1.36 ms without an interval: the load was recorded without blocks, by an older weigh
+          undecided: p99 value < 2ms: 1.36 ms without an interval: an older `weigh` recorded the load without blocks
         ");
     }
 }

@@ -232,5 +232,5 @@ fn links(curve: &Curve) -> String {
         )
     };
     let links: String = curve.levels().iter().map(link).collect();
-    format!("<p>The whole report of each level:</p>\n<ul>\n{links}</ul>\n")
+    format!("<p>The full report of each level:</p>\n<ul>\n{links}</ul>\n")
 }

@@ -74,7 +74,7 @@ fn two_urls_are_compared_and_run_on() {
         b.address(),
         a.address()
     ));
-    run.shows("ran already and kept running");
+    run.shows("ran before and kept running");
     let mut full = weigh_command();
     full.arg("report")
         .arg(comparison.recording_folder())

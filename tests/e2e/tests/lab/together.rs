@@ -33,7 +33,7 @@ fn groups_that_the_lab_names_are_measured_one_after_the_other() {
         assert_eq!(row["rounds"], 6, "{}", row["name"]);
     }
     run.shows_in_full(
-        "measured in 2 groups, each with the baseline: again; third (as the lab says)",
+        "measured in 2 groups, each with the baseline: again; third (chosen by the lab)",
     );
     for row in summary["variants"].as_array().expect("variants") {
         let overhead = &row["metrics"]["latency_us_p50"]["overhead"];
@@ -172,7 +172,7 @@ fn a_shared_system_starts_once_a_round_and_is_in_no_figure() {
         assert_eq!(round["systems"][0]["name"], "server");
         assert_eq!(round["shared"][0]["name"], "origin");
     }
-    run.shows_in_full("All variants that were up together shared one `origin`");
+    run.shows_in_full("All variants that ran together shared one `origin`");
 }
 
 #[test]
