@@ -213,7 +213,7 @@ impl UntilSummary {
             format!("until {until}: reached ({widths})")
         } else {
             let why = if seen.is_empty() {
-                "nothing to compare".to_owned()
+                "no comparison".to_owned()
             } else if !lacking.is_empty() {
                 lacking.join("; ")
             } else if record.pilot.is_none() {
@@ -444,7 +444,7 @@ mod tests {
         assert!(
             until
                 .sentence
-                .ends_with("NOT REACHED with the remaining variants (nothing to compare)")
+                .ends_with("NOT REACHED with the remaining variants (no comparison)")
         );
     }
 

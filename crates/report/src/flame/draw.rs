@@ -29,7 +29,7 @@ r.setAttribute('x',M+(a-x0)/w0*W);r.setAttribute('width',v);t.setAttribute('x',M
 const n=g.dataset.n,k=Math.floor((v-6)/L);t.textContent=k<3?'':n.length<=k?n:n.slice(0,k-1)+'…';}}
 for(const g of all)g.addEventListener('click',()=>place(+g.dataset.x,+g.dataset.w));
 document.addEventListener('keydown',e=>{if((e.ctrlKey||e.metaKey)&&e.key==='f'){e.preventDefault();
-const q=prompt('Mark functions whose name holds:');for(const g of all)g.classList.toggle('found',!!q&&g.dataset.n.includes(q));}});
+const q=prompt('Mark functions by name:');for(const g of all)g.classList.toggle('found',!!q&&g.dataset.n.includes(q));}});
 "#;
 
 /// The functions that use the processor time of one system.

@@ -105,8 +105,8 @@ fn picture(curve: &Curve) -> String {
     };
     let kind = curve.kind();
     format!(
-        "<figure>\n<figcaption>overhead ({unit}) by load ({kind}); bands are intervals</figcaption>\n\
-         {}{}</figure>\n",
+        "<figure>\n<figcaption>overhead ({unit}) by load ({kind}), bands are \
+         intervals</figcaption>\n{}{}</figure>\n",
         frame.draw(&body),
         legend(&lines)
     )

@@ -115,7 +115,7 @@ fn picture(series: &Series, first: usize) -> String {
     let frame = Frame {
         title: &format!("{}: overhead by run", series.title().replace('`', "")),
         description: &format!(
-            "{} runs; the last {}",
+            "{} runs, the last {}",
             entries.len(),
             series.shown(series.last().overhead)
         ),
