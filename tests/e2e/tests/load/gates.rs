@@ -97,12 +97,12 @@ fn what_a_single_load_cannot_have_is_refused_before_it_begins() {
     for (gate, words) in [
         (
             "p99 overhead < 1ms",
-            "has nothing to compare with; write `p99 value …`",
+            "has no baseline. Write `p99 value …`",
         ),
-        ("p99 ratio < 2", "has nothing to compare with"),
+        ("p99 ratio < 2", "has no baseline"),
         (
             "rhai p99 value < 1ms",
-            "is about the variant `rhai`, and a single load has none",
+            "names the variant `rhai`, but a single load has no variants",
         ),
         ("failures ratio < 2", "`failures` have no ratio"),
     ] {

@@ -114,12 +114,12 @@ fn a_shard_or_a_start_that_cannot_be_is_refused_before_anything_is_sent() {
         (&["--shard", "5/4"][..], "expected a shard such as 2/4"),
         (
             &["--shard", "2/4", "-c", "1"],
-            "a connection for each shard",
+            "one connection for each shard",
         ),
         (&["--start-at", "soon"], "expected a time with its zone"),
         (
             &["--start-at", "2020-01-01T00:00:00Z"],
-            "a start that lies ahead",
+            "a start in the future",
         ),
     ] {
         server.load(flags).exits_with(2).says(words);

@@ -94,7 +94,7 @@ fn what_cannot_be_compared_says_what_to_give() {
         ([&folder, &unknown], "The variants are `honest`, `slow`"),
         (
             [&wrk, &around],
-            "holds 1 recordings; name one of them, such as",
+            "with 1 recordings. Name one of them, such as",
         ),
         ([&wrk, &empty], "found no file"),
     ] {
@@ -224,7 +224,7 @@ fn files_that_are_no_results_are_refused_with_what_was_tried() {
         (write("empty.txt", b""), "an empty file (did the tool fail"),
         (
             write("points.json.gz", &[0x1f, 0x8b, 8]),
-            "unpack it with gunzip",
+            "Unpack it with gunzip",
         ),
         (write("other.json", b"{\"a\": 1}"), "JSON with the keys `a`"),
         (
