@@ -84,7 +84,7 @@ fn what_was_not_registered_and_lists_that_lack_an_answer_have_no_number() {
     assert!(text.contains("text: proven"), "{text}");
     for words in [
         "hash: request `a`: expected a GraphQL answer without errors",
-        "list: request `both`: another body than the baseline's",
+        "list: request `both`: the body differs from the baseline's body",
     ] {
         assert!(text.contains(words), "{words}\n{text}");
     }

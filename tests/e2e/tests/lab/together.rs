@@ -123,7 +123,7 @@ fn variants_whose_memory_does_not_suffice_are_measured_in_turn() {
     let run = world.run_with(&["--rounds", "1"]).ran();
     let measured = &run.recording()["measured"];
     assert_eq!(measured["order"], "in-turn");
-    run.shows("may take 12288000 MiB of memory");
+    run.shows("may use 12288000 MiB of memory");
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn a_quick_run_leaves_out_what_the_lab_keeps_out_of_it_and_says_so() {
     let recording = run.recording();
     assert!(rounds_of(&recording, "tuned").is_empty());
     assert_eq!(rounds_of(&recording, "again").len(), 1);
-    run.shows_in_full("`--quick` leaves it out");
+    run.shows_in_full("`--quick` omits it");
     run.shows_in_full("--quick --variants 'tuned'` measures it");
 
     let asked = [&quick[..], &["--variants", "tuned"]].concat();
