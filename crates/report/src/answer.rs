@@ -184,8 +184,7 @@ fn withheld_from<'s>(summary: &'s Summary, row: &'s VariantSummary) -> Option<&'
     both.find(|it| matches!(it.verdict, Verdict::Withheld { .. }))
 }
 
-/// The cause why a row has no verdict. `from` is the row whose verdict is withheld: the row itself or its
-/// baseline.
+/// The reason why a row has no verdict. `from` is the row without a verdict: this row or its baseline.
 fn cause(row: &VariantSummary, from: &VariantSummary) -> Option<String> {
     let cause = from.verdict.cause()?;
     Some(match from.name == row.name {

@@ -320,10 +320,7 @@ fn without_compose_or_an_engine_there_is_a_row_that_says_what_to_do() {
         text
     };
     let text = run("PATH", "/nowhere");
-    assert!(
-        text.contains("Install Docker's compose plugin"),
-        "{text}"
-    );
+    assert!(text.contains("Install Docker's compose plugin"), "{text}");
     let text = run("DOCKER_HOST", "unix:///nowhere/docker.sock");
     assert!(text.contains("/nowhere/docker.sock"), "{text}");
 }

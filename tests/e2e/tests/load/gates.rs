@@ -84,7 +84,10 @@ fn how_many_may_fail_is_for_a_gate_to_say() {
         text.contains("holds: failures value < 5%: 1.7 % (10 of 600)"),
         "{text}"
     );
-    assert!(text.contains("some requests did not pass, as a gate allows"), "{text}");
+    assert!(
+        text.contains("some requests did not pass, as a gate allows"),
+        "{text}"
+    );
     let run = half_broken(&gates(&["failures value < 1%", "p50 value < 10s"], &[]));
     let text = run.exits_with(4).answer();
     assert!(text.contains("broken: failures value < 1%"), "{text}");
@@ -95,10 +98,7 @@ fn how_many_may_fail_is_for_a_gate_to_say() {
 fn what_a_single_load_cannot_have_is_refused_before_it_begins() {
     let server = Server::start(&[]);
     for (gate, words) in [
-        (
-            "p99 overhead < 1ms",
-            "has no baseline. Write `p99 value …`",
-        ),
+        ("p99 overhead < 1ms", "has no baseline. Write `p99 value …`"),
         ("p99 ratio < 2", "has no baseline"),
         (
             "rhai p99 value < 1ms",
