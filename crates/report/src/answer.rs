@@ -13,8 +13,8 @@ use crate::summary::{ClaimName, FewPay, OverheadSummary, Summary, VariantSummary
 /// The most variants of which each has its figure in the sentence.
 const NAMED_MAX: usize = 4;
 
-/// What was found, as a person would say it: what a request pays, at which load, and what else moved. A run
-/// that was stopped, and a baseline without a number, are said instead.
+/// The result in one sentence: the cost of a request, the load, and other changed figures. If the run was
+/// stopped or the baseline has no number, the sentence states that instead.
 pub(crate) fn sentence(recording: &Recording, summary: &Summary) -> String {
     if let Some(interruption) = explain::interruption(summary) {
         return format!("{interruption}.");
@@ -71,7 +71,7 @@ fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
         .filter_map(|(row, from)| self::cause(row, from));
     let others = match causes.filter(|other| *other != cause).count() {
         0 => String::new(),
-        others => format!(", and other causes for {others}"),
+        others => format!(", and {others} with other causes"),
     };
     let estimates: Vec<String> = doubtful
         .iter()
@@ -184,7 +184,7 @@ fn withheld_from<'s>(summary: &'s Summary, row: &'s VariantSummary) -> Option<&'
     both.find(|it| matches!(it.verdict, Verdict::Withheld { .. }))
 }
 
-/// Why there is no verdict on a row, where it is withheld from this one.
+/// The reason why a row has no verdict. `from` is the row without a verdict: this row or its baseline.
 fn cause(row: &VariantSummary, from: &VariantSummary) -> Option<String> {
     let cause = from.verdict.cause()?;
     Some(match from.name == row.name {
@@ -234,7 +234,7 @@ fn begun(text: &str) -> String {
     })
 }
 
-/// What each of these costs, the cheapest first.
+/// The cost of each of these variants, the cheapest first.
 fn sizes(
     recording: &Recording,
     summary: &Summary,
@@ -270,8 +270,8 @@ fn sizes(
     let against = format!("{}{}", summary.against(), baseline.unwrap_or_default());
     let at = at(recording);
     match metric {
-        Metric::Requests => format!("Requests a second against {against}{at}: {sizes}"),
-        Metric::Typical => format!("A typical request takes {sizes}, than with {against}{at}"),
-        _ => format!("On average a request takes {sizes}, than with {against}{at}"),
+        Metric::Requests => format!("Requests a second, compared with {against}{at}: {sizes}"),
+        Metric::Typical => format!("Compared with {against}{at}, a typical request takes {sizes}"),
+        _ => format!("Compared with {against}{at}, a request takes on average {sizes}"),
     }
 }

@@ -94,8 +94,8 @@ pub(crate) fn sentence(summary: &Summary) -> Option<String> {
         .filter_map(|row| row.bodies.is_equal_decoded);
     let equal = match compared.reduce(|all, one| all && one) {
         None => "",
-        Some(true) => "; decoded they are equal",
-        Some(false) => "; decoded they differ",
+        Some(true) => ". The decoded bodies are equal",
+        Some(false) => ". The decoded bodies differ",
     };
     Some(format!("Bodies: {}{equal}.", each.join(", ")))
 }

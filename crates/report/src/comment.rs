@@ -234,7 +234,7 @@ mod tests {
             .collect();
         let summary = Summary::of(&recording).judged(&gates, Undecided::Fails);
         let found = comment(&recording, &summary);
-        assert!(found.contains("than with `baseline`"), "{found}");
+        assert!(found.contains("Compared with `baseline`"), "{found}");
         assert!(found.contains("13 more in the report."), "{found}");
         assert!(found.contains("more of the gates"), "{found}");
     }

@@ -19,14 +19,14 @@ pub(crate) fn listed(groups: &[Vec<String>]) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
-/// What is said of the groups where a report says how rounds were measured; nothing without groups.
+/// The groups of a run, in words. Empty if the run has no groups.
 pub(crate) fn in_words(summary: &Summary) -> String {
     let Some(listed) = listed(&summary.groups) else {
         return String::new();
     };
     let because = summary.groups_because.as_ref();
     let because = because.map_or_else(
-        || "as the lab says".to_owned(),
+        || "chosen by the lab".to_owned(),
         |because| format!("since {because}"),
     );
     format!(
@@ -40,13 +40,13 @@ pub(crate) fn in_words(summary: &Summary) -> String {
     )
 }
 
-/// How to read figures that depend on who was beside whom, a sentence each.
+/// Sentences about figures that depend on the other variants of the same time.
 pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
     let mut sentences = Vec::new();
     if !summary.groups.is_empty() {
         sentences.push(
-            "A difference is from the baseline as it was in the variant's own group; what is shown of \
-             a baseline is the mean over its groups, so absolute figures of different groups do not \
+            "A difference compares a variant with the baseline of its own group. The figure of a \
+             baseline is the mean over its groups, so absolute figures of different groups do not \
              add up."
                 .to_owned(),
         );
@@ -54,16 +54,16 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
     let shared = &summary.shared_systems;
     if !shared.is_empty() {
         sentences.push(format!(
-            "All variants that were up together shared one {}; its processor time and memory are in \
-             no figure.",
+            "All variants that ran together shared one {}. No figure contains its processor time or \
+             memory.",
             quoted(shared).join(", one ")
         ));
     }
     let placed = &summary.placed_systems;
     if !placed.is_empty() {
         sentences.push(format!(
-            "{} ran on one core each, the same for all variants: where the scheduler happens to put a \
-             process is in no difference.",
+            "Each process of {} ran on one core, the same for all variants. No difference contains \
+             the scheduler's choice of a core.",
             quoted(placed).join(", ")
         ));
     }

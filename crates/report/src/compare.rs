@@ -61,12 +61,12 @@ pub enum SourceError {
     },
     /// A summary of ours, which has lost its rounds.
     #[error(
-        "this is what `--format json` prints, which has lost its histograms; compare the `recording.json` it was made of"
+        "expected a recording, found the output of `--format json`, which has no histograms. Compare the `recording.json` of that run"
     )]
     Summary,
     /// Files of one folder that are not runs of one thing.
     #[error(
-        "{file} is {found} and the files before it are {expected}; a folder holds runs of one thing by one tool"
+        "expected {expected} like the files before it, found {found} in {file}. A folder must contain runs of one target by one tool"
     )]
     Mixed {
         /// The file that does not fit.
@@ -83,7 +83,7 @@ pub enum SourceError {
 pub enum CompareError {
     /// Their numbers were computed by different methods; see [`crate::METHOD`].
     #[error(
-        "`{a}` was recorded by method {a_method} and `{b}` by method {b_method}: their numbers mean different things (see \"Numbers\" in CHANGELOG.md); record the older one again"
+        "expected two recordings of one method, found method {a_method} in `{a}` and method {b_method} in `{b}`. Their numbers have different meanings (see \"Numbers\" in CHANGELOG.md). Record the older one again"
     )]
     Methods {
         /// The first result.
@@ -96,7 +96,7 @@ pub enum CompareError {
         b_method: u32,
     },
     /// Both operands are the same result.
-    #[error("`{label}` is compared with itself; {advice}")]
+    #[error("expected two different results, found `{label}` twice. {advice}")]
     Same {
         /// The result.
         label: String,
@@ -104,7 +104,7 @@ pub enum CompareError {
         advice: String,
     },
     /// A result has no variant of the name that was asked for.
-    #[error("expected a variant of `{label}`, found `{name}`; it has {known}")]
+    #[error("expected a variant of `{label}`, found `{name}`. The variants are {known}")]
     UnknownVariant {
         /// The result.
         label: String,
@@ -114,7 +114,9 @@ pub enum CompareError {
         known: String,
     },
     /// The two have no variant of the same name, and none was named.
-    #[error("`{a}` has {a_has} and `{b}` has {b_has}: name what to compare, as in `FILE#NAME`")]
+    #[error(
+        "expected a common variant, found {a_has} in `{a}` and {b_has} in `{b}`. Name the variants to compare, as in `FILE#NAME`"
+    )]
     NothingInCommon {
         /// The first result.
         a: String,
@@ -309,7 +311,7 @@ impl Comparison {
             };
             let no_number = row.no_number.as_ref();
             no_number
-                .map(|none| format!("there is no number of {}", none.reason))
+                .map(|none| format!("there is no number {}", none.reason))
                 .or_else(withheld)
         };
         let rows: Vec<Judged<'_>> = self

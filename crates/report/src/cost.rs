@@ -50,7 +50,7 @@ fn line(system: &SystemSummary, shown: Shown) -> Cells {
     let throttled = system
         .throttled_periods_share
         .filter(|share| *share > 0.0)
-        .map(|share| format!("; stopped in {} of the periods", digits::percent(share)));
+        .map(|share| format!(", stopped in {} of the periods", digits::percent(share)));
     [
         system.name.clone(),
         figure(&system.cpu_us_per_request, Unit::Microseconds),

@@ -126,6 +126,6 @@ mod tests {
         assert!(out.lines().all(|line| fields(line) == 15), "{out}");
         // Of the two with a number, the metrics and the bytes of a body.
         assert_eq!(out.lines().count(), 1 + 2 * (Metric::ALL.len() + 1) + 1);
-        insta::assert_snapshot!(out.lines().last().unwrap(), @"graphql-server,c,invalid: it was not seen to do its work before the load,,,,,,,,,,,,");
+        insta::assert_snapshot!(out.lines().last().unwrap(), @"graphql-server,c,invalid: no proof before the load shows that it does its work,,,,,,,,,,,,");
     }
 }

@@ -40,7 +40,7 @@ pub enum CurveError {
     #[error("expected the recordings of a sweep, found none")]
     Empty,
     /// One is of another lab, or of another kind of load.
-    #[error("`{folder}` is not of the same sweep: {what}")]
+    #[error("expected levels of one sweep, found {what} in `{folder}`")]
     Unlike {
         /// Its folder.
         folder: String,
@@ -288,7 +288,7 @@ pub(crate) mod tests {
         let found = Curve::new(vec![level(100.0, 1.0), other]);
         let error = found.unwrap_err().to_string();
         assert!(
-            error.contains("`at-400-per-s` is not of the same sweep: another lab"),
+            error.contains("found another lab in `at-400-per-s`"),
             "{error}"
         );
     }

@@ -37,7 +37,7 @@ pub(crate) fn load(recording: &Recording) -> String {
     parts.extend(
         load.chosen
             .iter()
-            .map(|chosen| format!("a rate that the run chose ({})", chosen.because)),
+            .map(|chosen| format!("rate chosen by the run ({})", chosen.because)),
     );
     parts.extend(load.protocol.as_ref().map(protocol));
     parts.push(
@@ -98,7 +98,8 @@ fn model(model: &Load) -> String {
     }
 }
 
-/// `open loop, the highest of 1,000 to 40,000 requests/s (in steps of 10 %) with p99 below 10 ms, …`.
+/// `open loop, the highest sustained rate between 1,000 and 40,000 requests/s (in steps of 10 %) with p99
+/// below 10 ms, …`.
 fn search(capacity: &Capacity, load: &Load) -> String {
     // An expected half width of 0.05 % shows a rate to the digits that a user would type.
     let rate = |per_s: f64| digits::value(per_s, Some(per_s * 0.0005));
@@ -107,8 +108,8 @@ fn search(capacity: &Capacity, load: &Load) -> String {
     // The model's text begins with the kind of loop and the first rate; both are said already.
     let rest: Vec<&str> = rest.split(", ").skip(2).collect();
     format!(
-        "open loop, the highest of {} to {} requests/s (in steps of {} %) that is sustained with p99 \
-         below {}, {}",
+        "open loop, the highest sustained rate between {} and {} requests/s (in steps of {} %) with \
+         p99 below {}, {}",
         rate(capacity.from().per_second()),
         rate(capacity.to().per_second()),
         digits::value(capacity.step_percent(), None),
@@ -209,7 +210,7 @@ pub(crate) fn named(names: &[String]) -> String {
     }
 }
 
-/// What differs from start to start and is in no interval, because systems were started once.
+/// Differences between starts that no interval contains, because systems were started once.
 pub(crate) fn starts_omitted(recording: &Recording) -> Option<String> {
     let load = &recording.load;
     let elsewhere = systems_elsewhere(recording);
@@ -225,25 +226,31 @@ pub(crate) fn starts_omitted(recording: &Recording) -> Option<String> {
     if !elsewhere.is_empty() && is_all {
         let names: Vec<String> = elsewhere.into_iter().map(str::to_owned).collect();
         return Some(format!(
-            "{} ran already and kept running: an interval holds what differs from one block of time to \
-             the next, and not what another start of them, or another machine, would differ by.",
+            "{} ran before and kept running. An interval covers the differences between blocks of \
+             time. It does not cover the difference of another start or another machine.",
             named(&names)
         ));
     }
     let (who, whose) = match (load.keeps_systems, &*load.kept_systems) {
         (false, []) => return None,
-        (true, _) => ("All systems were".to_owned(), "another start of them"),
-        (false, [one]) => (format!("`{one}` was"), "another start of it"),
-        (false, many) => (format!("{} were", named(many)), "another start of them"),
+        (true, _) => (
+            "All systems were".to_owned(),
+            "another start of the systems",
+        ),
+        (false, [one]) => (format!("`{one}` was"), "another start of the system"),
+        (false, many) => (
+            format!("{} were", named(many)),
+            "another start of the systems",
+        ),
     };
     let others = if load.keeps_systems {
         String::new()
     } else {
-        ", the other systems anew in every round".to_owned()
+        ", the other systems again in every round".to_owned()
     };
     Some(format!(
-        "{who} started once{others}: an interval says what these processes cost, and {whose} can \
-         differ from it by more; a lab without `--quick` starts everything anew in every round."
+        "{who} started once{others}. An interval is valid for these processes, and {whose} can \
+         differ by more. A lab without `--quick` starts every system again in every round."
     ))
 }
 

@@ -13,7 +13,7 @@ use crate::summary::{
     Summary, VariantSummary,
 };
 
-/// `8 rounds, every variant once a round in shuffled order, seed 7`.
+/// `8 rounds, each variant once per round in shuffled order, seed 7`.
 // What was planned is only said where it differs from what was measured.
 pub(crate) fn rounds(summary: &Summary) -> String {
     rounds_with(summary, &company::in_words(summary))
@@ -51,7 +51,7 @@ fn rounds_with(summary: &Summary, groups: &str) -> String {
     };
     let order = match (summary.order, summary.slice_us) {
         (Order::SideBySide, _) if summary.is_capacity => {
-            format!("{all}, whose searches advance rate by rate in shuffled order")
+            format!("{all}, searches advance rate by rate in shuffled order")
         }
         (Order::SideBySide, Some(slice_us)) => format!(
             "{all}, in slices of {} in shuffled order",
@@ -59,9 +59,9 @@ fn rounds_with(summary: &Summary, groups: &str) -> String {
             digits::length_us((slice_us + 500).max(1_000) / 1_000 * 1_000)
         ),
         (Order::SideBySide, None) => {
-            format!("{all}, every due time one request to each")
+            format!("{all}, one request to each at every due time")
         }
-        (Order::InTurn, _) => "every variant once a round in shuffled order".to_owned(),
+        (Order::InTurn, _) => "each variant once per round in shuffled order".to_owned(),
     };
     let because = summary.in_turn_because.as_ref();
     let because = because.map_or(String::new(), |because| {
@@ -85,26 +85,27 @@ pub(crate) fn interruption(summary: &Summary) -> Option<String> {
     })
 }
 
-/// What is said of the checks where none is weak or failed.
+/// The sentence about the checks if all are in order.
 pub(crate) fn untroubled(summary: &Summary) -> &'static str {
     if summary.variants.iter().all(|row| row.checks.is_empty()) {
-        "nothing was measured, so nothing was checked"
+        "no checks, because there are no measurements"
     } else {
         "all in order"
     }
 }
 
-/// How to read the figures, a sentence each.
+/// Sentences that explain the figures.
 pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
     let mut sentences = vec![
-        "A figure is computed per round; what is shown is the Hodges-Lehmann estimate over rounds, \
-         with as many digits as its interval supports."
+        "A figure is computed for each round. The report shows the Hodges-Lehmann estimate over the \
+         rounds, with as many digits as its interval supports."
             .to_owned(),
     ];
     if summary.measurements_repeated > 0 {
         sentences.push(format!(
-            "{} made again, since the generator stood still for more than {} of the time or was without \
-             a core for more than {}; the disturbed ones are in the recording and count for nothing.",
+            "{} repeated, because the generator stood still for more than {} of the time or was \
+             without a core for more than {}. The recording contains the disturbed measurements, \
+             but no figure does.",
             match summary.measurements_repeated {
                 1 => "1 measurement was".to_owned(),
                 many => format!("{many} measurements were"),
@@ -116,13 +117,14 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
     if summary.comparisons > 0 {
         let confidence = percent(summary.confidence_each);
         sentences.push(format!(
-            "A difference from {} is paired by round; ± is half of its {confidence} Wilcoxon \
-             interval, whose ends stand there instead where ± would misstate whether it contains 0.",
+            "A difference from {} is paired by round. ± is half of its {confidence} Wilcoxon \
+             interval. An asymmetric interval is shown by its ends if ± would misstate whether it \
+             contains 0.",
             summary.against()
         ));
         let decides = match summary.headline {
             Metric::Requests if summary.is_capacity => {
-                "The highest rate sustained decides the verdict; all other figures are those at that rate"
+                "The highest sustained rate decides the verdict, and all other figures are measured at that rate"
             }
             Metric::Requests => "Requests per second decide the verdict (closed loop)",
             Metric::Typical => {
@@ -133,8 +135,8 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
         };
         sentences.push(if summary.comparisons > 1 {
             format!(
-                "{decides}; {confidence} for each of {} comparisons makes all verdicts hold together \
-                 at {}.",
+                "{decides}. Each of {} comparisons has a confidence of {confidence}, so all \
+                 verdicts together have a confidence of {}.",
                 summary.comparisons,
                 percent(summary.confidence)
             )
@@ -166,8 +168,7 @@ pub(crate) fn in_words(summary: &Summary) -> Vec<String> {
     rows.filter_map(|row| row.in_words.clone()).collect()
 }
 
-/// What stands in the tables for percentiles beyond which a round has too few requests; nothing where
-/// each round has enough.
+/// Explains the percentiles beyond which a round has too few requests. `None` if each round has enough.
 fn sparse(summary: &Summary) -> Option<String> {
     let with_number = || summary.variants.iter().filter(|row| row.has_number());
     let is_sparse = |metric: &Metric| {
@@ -180,16 +181,16 @@ fn sparse(summary: &Summary) -> Option<String> {
         .collect();
     (!sparse.is_empty()).then(|| {
         format!(
-            "{}: fewer than ten requests of a round lie beyond, so the tables have the percentile of \
-             the requests of all rounds together, and nothing where fewer than ten of those lie \
-             beyond. Its difference has a bootstrap interval over rounds, from ten rounds and twenty \
-             requests beyond on.",
+            "{}: fewer than ten requests of a round lie beyond, so the tables show the percentile \
+             over all rounds together. They show no figure if fewer than ten requests of all rounds \
+             lie beyond. The difference has a bootstrap interval over rounds, if there are ten \
+             rounds and twenty requests beyond.",
             sparse.join(", ")
         )
     })
 }
 
-/// What the differences of this recording have: an interval, or too few rounds for one.
+/// The kind of the differences of this recording: with an interval, or with too few rounds for an interval.
 pub(crate) fn difference(summary: &Summary) -> String {
     let overheads = summary
         .variants
@@ -198,7 +199,7 @@ pub(crate) fn difference(summary: &Summary) -> String {
     let mut overheads = overheads.filter_map(|metric| metric.overhead.as_ref());
     match overheads.find(|overhead| overhead.claim == ClaimName::TooFewRounds) {
         Some(overhead) => format!(
-            "difference; an interval needs {} of both, {} measured",
+            "difference (an interval needs {} of both, {} measured)",
             plural(overhead.rounds_needed as u64, "round"),
             overhead.rounds
         ),
@@ -211,13 +212,13 @@ pub(crate) fn difference(summary: &Summary) -> String {
     }
 }
 
-/// What latency means in this load.
+/// The meaning of latency in this load.
 pub(crate) fn latency(summary: &Summary) -> &'static str {
     if summary.is_open_loop {
         "Latency counts from the planned send to the last byte, so waiting is part of it."
     } else {
-        "Latency counts from the send to the last byte; a closed loop sends less when answers are \
-         late, so it shows what is sustained, not what a user would wait."
+        "Latency counts from the send to the last byte. A closed loop sends less when answers are \
+         late, so it shows the sustained rate and not the wait of a user."
     }
 }
 
@@ -273,7 +274,7 @@ fn not_in_order(summary: &Summary) -> Vec<Vec<(&VariantSummary, &Check)>> {
     merged
 }
 
-/// One line for the variants that have a check alike, of so many that were measured.
+/// One line for the variants that share a check. `measured` is the number of measured variants.
 fn trouble(alike: &[(&VariantSummary, &Check)], measured: usize) -> String {
     // The first of those with the largest figure.
     let worst = alike.iter().rev();
@@ -288,7 +289,7 @@ fn trouble(alike: &[(&VariantSummary, &Check)], measured: usize) -> String {
     let is_same = alike.iter().all(|(_, other)| other.text == check.text);
     let of = match is_same {
         true => String::new(),
-        false => format!(" (`{}`, which has most of it)", worst.name),
+        false => format!(" (worst: `{}`)", worst.name),
     };
     format!(
         "{whom}: {} ({}): {}{of}",

@@ -137,7 +137,7 @@ pub struct Origin {
 
 /// Why a file is not a history.
 #[derive(Debug, thiserror::Error)]
-#[error("line {line}: expected an entry of a history, found something else: {source}")]
+#[error("line {line}: expected an entry of a history, found other text: {source}")]
 pub struct ReadError {
     line: usize,
     source: serde_json::Error,

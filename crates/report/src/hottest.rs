@@ -22,7 +22,7 @@ pub(crate) fn title(profile: &Profile) -> String {
         if let Some(us) = profile.cpu_us_per_request {
             text += &format!(", {} us of CPU a request", digits::value(us, None));
         }
-        text += ", in a round that counts for nothing else)";
+        text += ", in an extra round)";
     }
     if let Some(missing) = &profile.missing {
         text += &format!(": {missing}");

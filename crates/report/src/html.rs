@@ -105,7 +105,7 @@ pub fn html(recording: &Recording, summary: &Summary) -> String {
         drawn(&rest)
     );
     document(
-        &format!("{title}: what it costs"),
+        &format!("{title}: cost of each variant"),
         &format!(
             "{body}{}</main>\n{}",
             terms::meanings(&body),
@@ -130,21 +130,21 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
     vec![
         Section::new(
             "answer",
-            "What each variant costs",
+            "Cost of each variant",
             answer(summary) + &answer_note(summary),
         ),
         Section::new("gates", "Gates", tables::gates(summary)),
         Section::new("words", "In words", tables::in_words(summary)),
         Section::new("results", "Results", tables::results(summary)),
         Section::new("overhead", "Overhead by metric", overheads(summary)).lead(format!(
-            "The dot is the estimate, the line its {} interval; a line that crosses zero shows no \
-             difference.",
+            "The dot is the estimate, and the line is its {} interval. A line that crosses zero \
+             shows no difference.",
             describe::percent(summary.confidence_each)
         )),
         distribution(recording, summary),
         shift(recording, summary),
         Section::new("steps", "Steps of the scenario", tables::steps(recording)).lead(
-            "Each step over the requests of all rounds; a step that did not pass ends its scenario, \
+            "Each step over the requests of all rounds. A step that did not pass ends its scenario, \
              and the steps after it are skipped.",
         ),
         time(recording, summary),
@@ -169,8 +169,8 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
             tables::traffic(summary),
         ),
         Section::new("checks", "Checks", tables::checks(summary)).lead(
-            "What was watched while each variant was measured. A weak check asks for care; a \
-             failed one withholds the verdict.",
+            "Checks made while each variant was measured. Read the figures with care if a check is \
+             weak. A failed check withholds the verdict.",
         ),
         Section::new(
             "reading",
@@ -179,15 +179,15 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
         ),
         Section::new(
             "variants",
-            "What was compared",
+            "Variants",
             provenance::variants(recording),
         ),
         Section::new(
             "machine",
-            "Where it was measured",
+            "Machine",
             provenance::environment(recording),
         ),
-        Section::new("requests", "What was sent", provenance::requests(recording)),
+        Section::new("requests", "Requests", provenance::requests(recording)),
         Section::new(
             "reproduce",
             "How to reproduce it",
@@ -292,7 +292,7 @@ fn answer(summary: &Summary) -> String {
     }
 }
 
-/// What the picture shows; nothing beside a single load.
+/// The caption of the picture. Empty for a single load.
 fn answer_note(summary: &Summary) -> String {
     if summary.kind == Kind::Load {
         return String::new();
@@ -314,13 +314,13 @@ fn answer_note(summary: &Summary) -> String {
     });
     let few = match summary.variants.iter().any(|row| row.few_pay.is_some()) {
         true => {
-            " A hollow dot is the difference of the mean, where that disagrees: it counts what few \
-             requests pay."
+            " A hollow dot is the difference of the mean, shown if it disagrees. It contains the \
+             cost that only few requests pay."
         }
         false => "",
     };
     let doubtful = match summary.variants.iter().any(|row| row.estimate.is_some()) {
-        true => " A broken line, and ~ before a figure, are an estimate that is not trusted.",
+        true => " A broken line, and ~ before a figure, mark an estimate that is not trusted.",
         false => "",
     };
     if has_intervals {
@@ -336,7 +336,7 @@ fn answer_note(summary: &Summary) -> String {
             prose(&explain::difference(summary))
         ))
     } else {
-        note("Nothing could be compared; each row says why.")
+        note("There is no comparison. Each row has the reason.")
     }
 }
 
@@ -353,8 +353,8 @@ fn overheads(summary: &Summary) -> String {
 fn distribution(recording: &Recording, summary: &Summary) -> Section {
     let curves = percentiles::percentiles(recording, summary).unwrap_or_default();
     let lead = format!(
-        "{} The axis is logarithmic in 1 - quantile; a dotted line has fewer than 10 requests beyond \
-         it.",
+        "{} The axis is logarithmic in 1 - quantile. A dotted line has fewer than 10 requests \
+         beyond it.",
         explain::latency(summary)
     );
     Section::new(
@@ -372,8 +372,8 @@ fn shift(recording: &Recording, summary: &Summary) -> Section {
     };
     Section::new("shift", "Which requests pay", figures).lead(format!(
         "The difference from <b>{}</b> at each quantile of latency. A cost that every request pays \
-         is a level row of dots; one that few pay rises at the right. All intervals of a picture \
-         hold together at {}.",
+         is a level row of dots. A cost that few requests pay rises at the right. All intervals of \
+         a picture together have a confidence of {}.",
         escape(&summary.baseline),
         describe::percent(summary.confidence_each)
     ))
@@ -383,7 +383,7 @@ fn time(recording: &Recording, summary: &Summary) -> Section {
     let lines = timeline::timelines(recording, summary);
     let width = timeline::width(recording, summary).unwrap_or_default();
     Section::new("time", "Over time", panels(&lines)).lead(format!(
-        "The rounds of each variant side by side, without the pauses between them; a point is \
+        "The rounds of each variant side by side, without the pauses between them. A point is \
          {width}. All pictures have the same scales."
     ))
 }
@@ -391,8 +391,8 @@ fn time(recording: &Recording, summary: &Summary) -> Section {
 /// Of the rounds that `--flamegraph` adds.
 fn hottest(recording: &Recording) -> Section {
     Section::new("hottest", "Hottest functions", tables::hottest(recording)).lead(
-        "Where the systems spend their processor time, sampled in rounds that count for nothing \
-         else. The flamegraphs are files beside this page, in <code>flamegraphs</code>.",
+        "The functions with the most processor time of the systems, sampled in extra rounds without \
+         other figures. The flamegraphs are files next to this page, in <code>flamegraphs</code>.",
     )
 }
 
@@ -401,7 +401,7 @@ fn cost(summary: &Summary) -> Section {
     let lead = if bars.is_empty() {
         ""
     } else {
-        "Processor time and memory of the systems; the line is the 95 % interval of the sum."
+        "Processor time and memory of the systems. The line is the 95 % interval of the sum."
     };
     Section::new("cost", "Cost by system", bars + &tables::systems(summary)).lead(lead)
 }
@@ -415,8 +415,8 @@ fn panels(figures: &str) -> String {
 
 fn footer(recording: &Recording) -> String {
     format!(
-        "<footer>Made by weigh {} from a recording of {}. Everything on this page can be computed \
-         again from <code>recording.json</code>: <code>weigh report</code>.</footer>\n",
+        "<footer>Made by weigh {} from a recording of {}. <code>weigh report</code> computes this \
+         page again from <code>recording.json</code>.</footer>\n",
         escape(&recording.weigh.version),
         escape(&describe::moment(&recording.started_at))
     )

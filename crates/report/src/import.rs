@@ -105,14 +105,14 @@ impl Condition {
 pub enum ImportError {
     /// No reader recognizes it.
     #[error(
-        "found {found}; expected a recording of `weigh` or a result file of {TOOLS} (`weigh compare --help` lists the kinds of file)"
+        "expected a recording of `weigh` or a result file of {TOOLS}, found {found}. `weigh compare --help` lists the kinds of file"
     )]
     Unknown {
         /// What it looks like, and what to do where that is known.
         found: String,
     },
     /// It is recognized and lacks something.
-    #[error("this is {shape}, but {missing}; was the run cut short, or the file edited?")]
+    #[error("this is {shape}, but {missing}. Was the run cut short, or the file edited?")]
     Incomplete {
         /// The kind of file.
         shape: &'static str,
@@ -295,8 +295,8 @@ impl ForeignRun {
         self.failed = Some(failed);
         if failed > 0 {
             self.note(format!(
-                "{} of {} requests did not succeed ({what_failed}); requests/s leaves them out, the \
-                 latencies may contain them",
+                "{} of {} requests did not succeed ({what_failed}). Requests/s does not count them, \
+                 but the latencies may contain them",
                 digits::count(failed),
                 digits::count(succeeded + failed),
             ));
@@ -330,7 +330,7 @@ impl Document<'_> {
     /// The number there, or a complaint that names its place.
     fn need(&self, keys: &[&str]) -> Result<f64, Missing> {
         self.number(keys)
-            .ok_or_else(|| Missing(format!("`{}` is no number in it", keys.join("."))))
+            .ok_or_else(|| Missing(format!("`{}` is not a number", keys.join("."))))
     }
 
     fn string(&self, keys: &[&str]) -> Option<&str> {

@@ -13,7 +13,7 @@ pub fn interim(summary: &Summary, width: usize) -> Vec<String> {
     let longest = names.max().unwrap_or(0).min(width / 3);
     let rounds = summary.rounds_measured;
     let title = format!(
-        "so far, {rounds} round{}: {} in {}; no verdict before the end",
+        "so far, {rounds} round{}: {} in {} (no verdict before the end)",
         if rounds == 1 { "" } else { "s" },
         metric.label(),
         metric.unit().sign(),

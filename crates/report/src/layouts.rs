@@ -44,7 +44,7 @@ pub enum Layout {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// No variant of that name.
-    #[error("the recording has no variant `{name}`; it has {known}")]
+    #[error("expected a variant of the recording, found `{name}`. The variants are {known}")]
     UnknownVariant {
         /// The name asked for.
         name: String,
@@ -52,7 +52,7 @@ pub enum LayoutError {
         known: String,
     },
     /// The variant has no number.
-    #[error("`{variant}` has no number to lay out: {verdict}")]
+    #[error("`{variant}` has no figures to print: {verdict}")]
     NoNumber {
         /// The variant.
         variant: String,

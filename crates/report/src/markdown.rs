@@ -205,7 +205,7 @@ fn plain_grid<const N: usize>(headings: &[&str; N], rows: Vec<[String; N]>) -> S
     grid(&headings.map(str::to_owned), &rows)
 }
 
-/// What was sent, where that differs; nothing else.
+/// The requests sent, if they differ between variants. Empty otherwise.
 fn sent_table(sent: sent::Table) -> String {
     let rows = sent.rows.iter();
     let rows = rows.map(|row| row.iter().map(|cell| escape(cell)).collect());

@@ -32,13 +32,13 @@ pub enum MergeError {
     #[error("expected the recordings of all shards of a load, found none")]
     Nothing,
     /// It compares variants.
-    #[error("`{name}` is a lab; only single loads (`weigh load --shard`) are put together")]
+    #[error("expected shards of a single load (`weigh load --shard`), found the lab `{name}`")]
     Lab {
         /// Where it came from.
         name: String,
     },
     /// It has no measurement, or more than one.
-    #[error("`{name}` has {found} measurements, expected one")]
+    #[error("expected one measurement in `{name}`, found {found}")]
     Measurements {
         /// Where it came from.
         name: String,
@@ -46,7 +46,7 @@ pub enum MergeError {
         found: usize,
     },
     /// Two that are not of one load.
-    #[error("`{one}` and `{other}` are not of one load: their {what} differ")]
+    #[error("expected shards of one load, found different {what} in `{one}` and `{other}`")]
     Unlike {
         /// The first.
         one: String,
@@ -56,7 +56,7 @@ pub enum MergeError {
         what: &'static str,
     },
     /// Not each shard once.
-    #[error("expected each of {of} shards once, {found}")]
+    #[error("expected each of {of} shards once, but {found}")]
     Incomplete {
         /// How many there are.
         of: u32,
@@ -64,7 +64,7 @@ pub enum MergeError {
         found: String,
     },
     /// A time of it cannot be read.
-    #[error("`{name}` does not say when it began: {reason}")]
+    #[error("`{name}` has no valid start time: {reason}")]
     Time {
         /// Where it came from.
         name: String,
@@ -109,7 +109,7 @@ pub fn merge(mut shards: Vec<Named>) -> Result<Recording, MergeError> {
     Ok(whole)
 }
 
-/// Whether these are each shard of one load once, in order.
+/// Checks that these are all shards of one load, each once and in order.
 fn check(shards: &[Named]) -> Result<(), MergeError> {
     let ((one, first), others) = shards.split_first().ok_or(MergeError::Nothing)?;
     for (name, recording) in shards {
@@ -141,7 +141,7 @@ fn check(shards: &[Named]) -> Result<(), MergeError> {
             Some(index) if index < recording.load.shard.index() => {
                 return incomplete(format!("shard {}/{of} is missing", index + 1));
             }
-            _ => return incomplete(format!("`{name}` is there twice")),
+            _ => return incomplete(format!("the shard of `{name}` appears twice")),
         }
     }
     match wanted.next() {
@@ -164,7 +164,7 @@ fn unlike(one: &Recording, other: &Recording) -> Option<&'static str> {
         (a.keep_alive == b.keep_alive, "uses of connections"),
         (a.timeout_us == b.timeout_us, "timeouts"),
         (one.seed == other.seed, "seeds"),
-        (a.start_at == b.start_at, "times of the start"),
+        (a.start_at == b.start_at, "start times"),
     ];
     let found = likeness.into_iter().find(|(is_alike, _)| !is_alike);
     found.map(|(_, what)| what)

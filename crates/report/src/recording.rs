@@ -193,11 +193,11 @@ pub struct FileText {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// Not JSON, a field missing or of another type, or a histogram that does not decode.
-    #[error("the recording cannot be read: {0}; it may be cut off, or edited by hand")]
+    #[error("the recording cannot be read: {0}. It may be cut off, or edited by hand")]
     Malformed(#[from] serde_json::Error),
     /// JSON, but of another format.
     #[error(
-        "expected `format` to be `weighbridge-recording`, found {found}; is it a `recording.json` of `weigh`?"
+        "expected `format` to be `weighbridge-recording`, found {found}. Is it a `recording.json` of `weigh`?"
     )]
     OtherFormat {
         /// What stood there instead.
@@ -205,7 +205,7 @@ pub enum ReadError {
     },
     /// Made by a newer `weigh` that computes numbers in another way.
     #[error(
-        "the recording was made by method {found} and this `weigh` knows methods up to {METHOD}; read it with `weigh` {weigh} or newer"
+        "expected a recording of method {METHOD} or older, found method {found}. Read it with `weigh` {weigh} or newer"
     )]
     NewerMethod {
         /// The recording's method.

@@ -11,7 +11,7 @@ pub(crate) const HEADINGS: [&str; 5] = [
     "Round",
     "Sustained (requests/s)",
     "its p99 (ms)",
-    "What was not sustained",
+    "Not sustained",
 ];
 
 /// One row for each search.
@@ -34,7 +34,7 @@ pub(crate) fn rows(summary: &Summary) -> Vec<[String; 5]> {
 /// Why it was the highest.
 fn refused(search: &SearchSummary) -> String {
     let Some(per_s) = search.refused_per_s else {
-        return "nothing: it is the highest rate that was to be tried".to_owned();
+        return "none, this is the highest rate of the search".to_owned();
     };
     let p99 = cell::single(search.refused_latency_us_p99, Unit::Milliseconds);
     let mut text = format!("{} requests/s: p99 {p99} ms", rate(per_s));
@@ -100,7 +100,7 @@ mod tests {
         ] {
             for words in [
                 "2,310 requests/s: p99 15.3 ms, 7 not answered as expected",
-                "the highest of 1,000 to 40,000 requests/s (in steps of 10",
+                "the highest sustained rate between 1,000 and 40,000 requests/s (in",
                 "The highest rate sustained",
             ] {
                 assert!(page.contains(words), "{words}:\n{page}");

@@ -9,7 +9,7 @@ use crate::recording::Recording;
 use crate::summary::{SentSummary, Summary, VariantSummary, requests_of};
 
 /// The title of the table.
-pub(crate) const TITLE: &str = "What was sent";
+pub(crate) const TITLE: &str = "Requests sent";
 
 /// A table with one row for each variant; without rows where all were sent the same.
 pub(crate) struct Table {
@@ -60,7 +60,7 @@ fn nothing() -> String {
     cell::NOTHING.to_owned()
 }
 
-/// What a reader of a difference must know of what was sent; nothing where all were sent the same.
+/// Sentences about differences between the requests sent. Empty if all variants received the same requests.
 pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
     let named = |is_meant: &dyn Fn(&SentSummary) -> bool| {
         let rows = summary.variants.iter();
@@ -71,7 +71,7 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
     let others = named(&|sent| sent.has_other_requests);
     if !others.is_empty() {
         sentences.push(format!(
-            "{} {} sent other requests than {}: a difference contains that.",
+            "{} {} sent other requests than {}. The difference contains this.",
             describe::named(&others),
             is_or_are(&others),
             summary.against()
@@ -87,7 +87,7 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
         told.push(protocol);
         let spoken = named(&|sent| sent.protocol == Some(protocol));
         sentences.push(format!(
-            "{} {} spoken to over {}, unlike {}: a difference contains what the generator pays for that.",
+            "{} {} measured over {}, unlike {}. The difference contains the generator's cost of the protocol.",
             describe::named(&spoken),
             is_or_are(&spoken),
             describe::protocol(&protocol),
@@ -97,8 +97,8 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
     let batches = named(&|sent| sent.operations_per_request != 1.0);
     if !batches.is_empty() {
         sentences.push(format!(
-            "Requests to {} carry several operations: latency, rate and cost of a request are those of \
-             all of them together.",
+            "Each request to {} contains several operations. Latency, rate and cost of a request \
+             are the figures of all its operations together.",
             describe::named(&batches)
         ));
     }
@@ -202,9 +202,9 @@ mod tests {
         ] {
             let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
             for words in [
-                "`batch` is sent other requests than `plain`: a difference contains that.",
-                "`secure` is spoken to over HTTP/1.1 over TLS, unlike `plain`: a difference contains",
-                "Requests to `batch` carry several operations",
+                "`batch` is sent other requests than `plain`. The difference contains this.",
+                "`secure` is measured over HTTP/1.1 over TLS, unlike `plain`. The difference contains",
+                "Each request to `batch` contains several operations",
             ] {
                 assert!(flat.contains(words), "{words}\n{shown}");
             }

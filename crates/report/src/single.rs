@@ -31,11 +31,11 @@ pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
     }
     // Stopped before anything was measured.
     let (Some(row), Some(round)) = (summary.variants.first(), recording.rounds.first()) else {
-        return printable(&(out + "nothing was measured\n"));
+        return printable(&(out + "no measurements\n"));
     };
     if row.verdict.is_invalid() {
         let heading = if summary.allows_failures() {
-            "not all passed, as a gate allows"
+            "some requests did not pass, as a gate allows"
         } else {
             "NOT VALID"
         };
@@ -297,7 +297,7 @@ fn lateness(round: &RoundRecord) -> String {
         return "nothing was sent".to_owned();
     };
     let [p50, p99, max] = [p50, p99, max].map(|ns| digits::duration_ns(float(ns)));
-    format!("50 % {p50}, 99 % {p99}, max {max} (actual send minus due; part of the latency)")
+    format!("50 % {p50}, 99 % {p99}, max {max} (actual send minus due, part of the latency)")
 }
 
 fn samples(round: &RoundRecord) -> String {
@@ -399,7 +399,7 @@ mod tests {
           Throughput    0.640 MB/s in, 0.560 MB/s out
           Connections   100 opened, in 59.8 us (median)
           Bodies        30 bytes a response, plain
-          Lateness      50 % 10.1 us, 99 % 19.8 us, max 20.0 us (actual send minus due; part of the latency)
+          Lateness      50 % 10.1 us, 99 % 19.8 us, max 20.0 us (actual send minus due, part of the latency)
           Service time  50 % 717 us, 99 % 1.44 ms (from the actual send)
           Generator     175 us CPU a request, busy 70 % of 1 thread, real-time
           Time          25.0 s
@@ -512,7 +512,7 @@ mod tests {
         Gates
           holds: failures value < 1%: 0 % (0 of 100,000)
           broken: max value < 1ms: 1.87 ms
-          undecided: p99 value < 2ms: 1.36 ms without an interval: the load was recorded without blocks, by an older weigh
+          undecided: p99 value < 2ms: 1.36 ms without an interval: an older `weigh` recorded the load without blocks
         ");
     }
 }

@@ -398,7 +398,7 @@ fn told_by<'a>(recording: &Recording, rows: &'a [Row<'a>]) -> Vec<(&'a str, &'a 
         .collect()
 }
 
-/// What adjusted differences mean, where there are any.
+/// Explains adjusted differences. `None` if no difference was adjusted.
 fn adjusted(variants: &[VariantSummary], headline: Metric) -> Option<String> {
     let overheads = variants
         .iter()
@@ -409,7 +409,9 @@ fn adjusted(variants: &[VariantSummary], headline: Metric) -> Option<String> {
     let rounds = match all - usual {
         0 => format!("{all} rounds"),
         left_out => {
-            format!("{usual} usual rounds, without {left_out} in which it was far slower or faster")
+            format!(
+                "{usual} usual rounds (without {left_out} rounds at a far lower or higher speed)"
+            )
         }
     };
     let far: Vec<String> = variants
@@ -427,13 +429,13 @@ fn adjusted(variants: &[VariantSummary], headline: Metric) -> Option<String> {
     let far = match far.is_empty() {
         true => String::new(),
         false => format!(
-            " Not adjusted, the round in the middle is {}.",
+            " Without this adjustment, the median of the rounds is {}.",
             far.join(", ")
         ),
     };
     Some(format!(
-        "Differences are those at the speed that the machine had in these {rounds}, which the other \
-         variants tell: how its speed differed from round to round is in no interval.{far}"
+        "Differences apply to the speed of the machine in these {rounds}, estimated from the other \
+         variants. No interval contains the changes of that speed between rounds.{far}"
     ))
 }
 

@@ -360,7 +360,7 @@ fn by_instance(summary: &Summary, width: usize) -> String {
     table(width, header.map(str::to_owned).to_vec(), rows, &[0, 1, 2])
 }
 
-/// What was sent, where that differs.
+/// The requests sent, if they differ between variants.
 fn was_sent(summary: &Summary, width: usize) -> String {
     let sent = sent::table(summary);
     let header = sent.headings.iter();
@@ -375,7 +375,7 @@ fn searches(summary: &Summary, width: usize) -> String {
         "round",
         "requests/s\nsustained",
         "its p99\nms",
-        "what was not sustained",
+        "not sustained",
     ];
     table(width, header.map(str::to_owned).to_vec(), rows, &[0, 4])
 }

@@ -213,14 +213,14 @@ impl UntilSummary {
             format!("until {until}: reached ({widths})")
         } else {
             let why = if seen.is_empty() {
-                "nothing to compare".to_owned()
+                "no comparison".to_owned()
             } else if !lacking.is_empty() {
                 lacking.join("; ")
             } else if record.pilot.is_none() {
                 // Narrow by chance, as far as the rule knows: it does not look before its pilot is over.
-                format!("the pilot was not over; so far {widths}")
+                format!("the pilot was not complete, so far {widths}")
             } else {
-                format!("narrow enough are only {widths}")
+                format!("only these are narrow enough: {widths}")
             };
             let reason = ended.reason(record.max_time_us);
             format!("until {until}: NOT REACHED {reason} ({why})")
@@ -246,7 +246,7 @@ fn is_end_reached(ended: UntilEnd, seen: &[Seen]) -> bool {
     ended == UntilEnd::Reached && is_reached(seen)
 }
 
-/// What became of the wish for decided gates: `until the gates are decided: decided`, or `NOT DECIDED` with
+/// The result of the rule to decide the gates: `until the gates are decided: decided`, or `NOT DECIDED` with
 /// the reason.
 pub(crate) fn decided(text: &DecidedText) -> String {
     let ended = match text.ended {
@@ -260,9 +260,9 @@ pub(crate) fn decided(text: &DecidedText) -> String {
 impl UntilEnd {
     fn reason(self, max_time_us: u64) -> String {
         match self {
-            Self::Reached => "by what is left".to_owned(),
+            Self::Reached => "with the remaining variants".to_owned(),
             Self::MaxTime => format!("within {}", digits::length_us(max_time_us)),
-            Self::MaxRounds => "within the most rounds".to_owned(),
+            Self::MaxRounds => "within the maximum of rounds".to_owned(),
             Self::Stopped => "before the run was stopped".to_owned(),
         }
     }
@@ -427,11 +427,11 @@ mod tests {
         };
         assert!(said(0.5, UntilEnd::Reached).contains("reached (b: ±"));
         // An end that the widths do not bear out.
-        assert!(said(0.000_01, UntilEnd::Reached).contains("by what is left (b: ±"));
+        assert!(said(0.000_01, UntilEnd::Reached).contains("with the remaining variants (b: ±"));
         // Time was over before the rule had looked.
         let early = said(0.5, UntilEnd::MaxTime);
         assert!(
-            early.contains("NOT REACHED within 60 s (the pilot was not over; so far b: ±"),
+            early.contains("NOT REACHED within 60 s (the pilot was not complete, so far b: ±"),
             "{early}"
         );
         recording.variants[1].status = VariantStatus::Invalid {
@@ -444,7 +444,7 @@ mod tests {
         assert!(
             until
                 .sentence
-                .ends_with("NOT REACHED by what is left (nothing to compare)")
+                .ends_with("NOT REACHED with the remaining variants (no comparison)")
         );
     }
 

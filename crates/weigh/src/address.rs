@@ -11,8 +11,8 @@ use load::{Address, Protocol, Target};
 
 use crate::exit::Failure;
 
-/// How a URL is written.
-const URL_HELP: &str = "write it as http://127.0.0.1:8080/path";
+/// The form of a URL, for messages.
+const URL_HELP: &str = "Write it as http://127.0.0.1:8080/path";
 
 /// Reads a URL that can be loaded.
 ///
@@ -22,16 +22,20 @@ pub(crate) fn url(text: &str) -> Result<Uri, String> {
     let url: Uri = written.parse().map_err(|error| {
         let place = wrong_character(&written);
         let why = place.unwrap_or_else(|| format!("{error}"));
-        format!("{why}; {URL_HELP}")
+        format!("{why}. {URL_HELP}")
     })?;
     match url.scheme_str() {
         Some("http" | "https") => {}
         Some(other) => {
             return Err(format!(
-                "`{other}` is not a protocol that weigh load speaks; {URL_HELP}"
+                "expected http or https, found `{other}`. {URL_HELP}"
             ));
         }
-        None => return Err(format!("it names no protocol; {URL_HELP}")),
+        None => {
+            return Err(format!(
+                "expected http or https, found no protocol. {URL_HELP}"
+            ));
+        }
     }
     let (_, host) = split_authority(&url);
     let behind_name = host.rfind(']').map_or(0, |at| at + 1);
@@ -40,7 +44,7 @@ pub(crate) fn url(text: &str) -> Result<Uri, String> {
         && !port.parse().is_ok_and(|port: u16| port > 0)
     {
         return Err(format!(
-            "`{port}` is no port: expected a number from 1 to 65535; {URL_HELP}"
+            "expected a port from 1 to 65535, found `{port}`. {URL_HELP}"
         ));
     }
     Ok(url)
@@ -55,7 +59,7 @@ fn authority_range(text: &str) -> Option<std::ops::Range<usize>> {
     Some(from..from + length)
 }
 
-/// A URL whose host is written in ASCII: `http://bücher.example` is `http://xn--bcher-kva.example`.
+/// A URL with its host in ASCII: `http://bücher.example` is `http://xn--bcher-kva.example`.
 fn ascii_host(text: &str) -> Result<String, String> {
     let Some(range) = authority_range(text) else {
         return Ok(text.to_owned());
@@ -70,7 +74,7 @@ fn ascii_host(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     let ascii = idna::domain_to_ascii(host)
-        .map_err(|_| format!("`{host}` is no name of a host; {URL_HELP}"))?;
+        .map_err(|_| format!("expected a host name, found `{host}`. {URL_HELP}"))?;
     Ok(format!("{}{ascii}{}", &text[..host_from], &text[host_to..]))
 }
 
@@ -93,7 +97,7 @@ fn wrong_character(text: &str) -> Option<String> {
         .map(|byte| format!("%{byte:02X}"))
         .collect();
     Some(format!(
-        "character {place} is `{}`, which cannot stand in a URL: write it as {encoded}",
+        "character {place}, `{}`, is not allowed in a URL. Encode it as {encoded}",
         wrong.escape_debug()
     ))
 }
@@ -134,8 +138,8 @@ pub(crate) fn with_authorization(
     let is_given = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
     if headers.iter().any(is_given) {
         return Err(
-            "the URL has a name and a password, and there is a header `Authorization` as well; \
-             remove one of the two"
+            "expected either a name and password in the URL or a header `Authorization`, found \
+             both. Remove one of them"
                 .to_owned(),
         );
     }
@@ -205,9 +209,11 @@ pub(crate) fn target(
     unix_socket: Option<&Path>,
     protocol: Protocol,
 ) -> Result<Target, Failure> {
-    let host = url
-        .host()
-        .ok_or_else(|| Failure::bad_input(format!("`{url}` names no host; {URL_HELP}")))?;
+    let host = url.host().ok_or_else(|| {
+        Failure::bad_input(format!(
+            "expected a host in `{url}`, found none. {URL_HELP}"
+        ))
+    })?;
     let (_, authority) = split_authority(url);
     let address = match unix_socket {
         Some(path) => Address::Unix(path.to_owned()),
@@ -273,7 +279,7 @@ pub(crate) fn first_accepting(host: &str, addresses: &[SocketAddr]) -> Result<So
         }
     }
     Err(Failure::not_ready(format!(
-        "none of the {} addresses of `{host}` accepts a connection: {}",
+        "all {} addresses of `{host}` refuse the connection: {}",
         addresses.len(),
         refused.join(", ")
     )))
@@ -295,7 +301,10 @@ mod tests {
             "http://host:0/",
         ] {
             let error = url(text).unwrap_err();
-            assert!(error.contains("is no port: expected"), "{text}: {error}");
+            assert!(
+                error.contains("expected a port from 1 to 65535"),
+                "{text}: {error}"
+            );
         }
         for text in [
             "http://[::1]/",
@@ -319,7 +328,7 @@ mod tests {
         assert_eq!(authorization(&without), None);
         let mut headers = vec![("authorization".to_owned(), "Bearer x".to_owned())];
         let error = with_authorization(&with, &mut headers).unwrap_err();
-        assert!(error.contains("remove one of the two"), "{error}");
+        assert!(error.contains("Remove one of them"), "{error}");
         with_authorization(&without, &mut headers).unwrap();
         assert_eq!(headers.len(), 1);
         // As curl does with a name alone: an empty password.
@@ -337,15 +346,15 @@ mod tests {
     #[test]
     fn a_wrong_character_is_named_with_its_place() {
         for (text, expected) in [
-            ("http://h/a?b<c", "character 13 is `<`"),
-            ("http://h/ü b", "character 11 is ` `"),
-            ("http://h/a^\u{1}", "character 12 is `\\u{1}`"),
+            ("http://h/a?b<c", "character 13, `<`"),
+            ("http://h/ü b", "character 11, ` `"),
+            ("http://h/a^\u{1}", "character 12, `\\u{1}`"),
         ] {
             let error = url(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
         let error = url("http://h/a b").unwrap_err();
-        assert!(error.contains("write it as %20"), "{error}");
+        assert!(error.contains("Encode it as %20"), "{error}");
     }
 
     #[test]
@@ -356,7 +365,7 @@ mod tests {
         let with_name = url("https://me:pw@BÜCHER.example").unwrap();
         assert_eq!(with_name.host(), Some("xn--bcher-kva.example"));
         let error = url("http://b\u{200e}ü\u{ad}\u{378}/").unwrap_err();
-        assert!(error.contains("is no name of a host"), "{error}");
+        assert!(error.contains("expected a host name"), "{error}");
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub(crate) fn missing_program(setups: &[Setup]) -> Option<Invalid> {
         };
         Some(Invalid::new(
             InvalidKind::ProgramMissing,
-            format!("{is_missing}; `{}` needs it", setup.system),
+            format!("{is_missing}, but `{}` needs it", setup.system),
         ))
     })
 }
@@ -190,8 +190,8 @@ impl BuildCache {
             Ok(()) => Ok(first_line(&spec.log)),
             Err(error @ BuildError::TimedOut { .. }) => {
                 let Invalid { kind, reason } = invalid_build(error);
-                let advice = "`version` is a command that prints one and ends; leave it out where there is no such command";
-                Err(Invalid::new(kind, format!("{reason}; {advice}")))
+                let advice = "`version` must be a command that prints a version and ends. Remove the key if there is no such command";
+                Err(Invalid::new(kind, format!("{reason}. {advice}")))
             }
             Err(_) => Ok(None),
         };
@@ -200,7 +200,7 @@ impl BuildCache {
     }
 }
 
-/// The first line of a file; none where it is empty, as it would be shown as a version that is known.
+/// The first line of a file. `None` if it is empty, because an empty line would look like a known version.
 fn first_line(file: &Path) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().next()?.trim();
@@ -213,7 +213,7 @@ fn step(setup: &Setup, command: &[Text], logs: &Path, what: &str) -> Result<Buil
         Invalid::new(
             InvalidKind::BuildFailed,
             format!(
-                "{reason}; nothing runs yet when `{}` is built",
+                "{reason}. No system runs yet when `{}` is built",
                 setup.system
             ),
         )
@@ -292,11 +292,11 @@ fn invalid_build(error: BuildError) -> Invalid {
     }
 }
 
-/// What a build says of something that is not there; its last words tell it best.
+/// The last words of a build that needs a missing program.
 fn not_there(name: &str, last_lines: &[String]) -> String {
     let words = last_lines.iter().rev().map(|line| line.trim());
     match words.into_iter().find(|line| !line.is_empty()) {
         Some(words) => words.to_owned(),
-        None => format!("a program that the build of `{name}` needs is not there"),
+        None => format!("the build of `{name}` needs a program that is not installed"),
     }
 }

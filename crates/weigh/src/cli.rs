@@ -75,7 +75,7 @@ pub(crate) fn main() -> Exit {
     let stop = match Stop::listen() {
         Ok(stop) => stop,
         Err(error) => {
-            console.error(format_args!("Ctrl-C cannot be listened for: {error}"));
+            console.error(format_args!("cannot catch Ctrl-C: {error}"));
             return Exit::Bug;
         }
     };

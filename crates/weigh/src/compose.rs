@@ -105,7 +105,7 @@ impl Projects {
         let made = fs::DirBuilder::new().mode(0o700).create(&folder);
         made.map_err(|error| {
             Failure::not_ready(format!(
-                "the folder for compose files, `{}`, cannot be made: {error}",
+                "the folder for compose files, `{}`, cannot be created: {error}",
                 folder.display()
             ))
         })?;
@@ -216,7 +216,7 @@ impl Resolved {
         let shown = file.display();
         let wrong = |why: String| Invalid::new(InvalidKind::NotReady, format!("`{shown}`: {why}"));
         if !file.is_file() {
-            return Err(wrong("there is no such compose file".to_owned()));
+            return Err(wrong("the compose file does not exist".to_owned()));
         }
         // Compose is run in another folder.
         let path = std::path::absolute(file).map_err(|error| wrong(error.to_string()))?;

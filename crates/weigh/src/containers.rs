@@ -49,7 +49,7 @@ pub(crate) fn keep(rig: &mut Rig, engine: &Engine) -> Result<(), Invalid> {
 pub(crate) fn run_errand(errand: &str, owner: OwnerEnd) -> Result<(), String> {
     let (run, socket) = errand
         .split_once(' ')
-        .ok_or_else(|| format!("`{errand}` is no errand"))?;
+        .ok_or_else(|| format!("expected a run and a socket, found `{errand}`"))?;
     let engine = Engine::connect(&Host::at(socket)).map_err(|error| error.to_string())?;
     let removed = match owner {
         OwnerEnd::Finished => engine.sweep(run),

@@ -31,7 +31,7 @@ pub(crate) fn start(flags: u8, variable: Option<&str>) -> Result<(), Failure> {
     };
     let subscriber = subscriber(targets, || Printable(io::stderr()));
     tracing::subscriber::set_global_default(subscriber)
-        .map_err(|error| Failure::bug(format!("the debug log does not start: {error}")))
+        .map_err(|error| Failure::bug(format!("the debug log cannot start: {error}")))
 }
 
 fn subscriber<W>(targets: Targets, writer: W) -> impl Subscriber + Send + Sync
@@ -63,7 +63,7 @@ impl<W: Write> Write for Printable<W> {
     }
 }
 
-/// What is logged; `None` when nothing is.
+/// The targets of the log. `None` if the log is off.
 fn targets(flags: u8, variable: Option<&str>) -> Result<Option<Targets>, Failure> {
     let level = match flags {
         0 => {
@@ -83,8 +83,8 @@ fn targets(flags: u8, variable: Option<&str>) -> Result<Option<Targets>, Failure
 fn parsed(text: &str) -> Result<Targets, Failure> {
     let wrong = |part: &str| {
         Failure::bad_input(format!(
-            "`{VARIABLE}={text}`: `{part}` is not a level; expected off, error, warn, info, debug or trace, \
-             or targets such as `rig=trace,weigh=debug`"
+            "`{VARIABLE}={text}`: expected off, error, warn, info, debug or trace, or targets such \
+             as `rig=trace,weigh=debug`, found `{part}`"
         ))
     };
     // A bare word is a level: as the name of a target, which the filter would take it for, it

@@ -32,7 +32,7 @@ pub(crate) struct Unwritten(pub(crate) Vec<(PathBuf, Vec<u8>)>);
 impl lab::Files for Unwritten {
     fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
         let found = self.0.iter().find(|(known, _)| known == path);
-        let (_, content) = found.ok_or_else(|| "there is no such file".to_owned())?;
+        let (_, content) = found.ok_or_else(|| "the file does not exist".to_owned())?;
         Ok(content.clone())
     }
 

@@ -52,7 +52,7 @@ impl GateArgs {
         let is_unknown = |gate: &&Gate| !names.iter().any(|name| gate.is_about(name));
         self.gates.iter().find(is_unknown).map_or(Ok(()), |gate| {
             Err(Failure::bad_input(format!(
-                "the gate `{}` is about a variant that is not there; there are {}",
+                "the gate `{}` names a variant that does not exist. The variants are {}",
                 gate.text,
                 names.join(", ")
             )))
@@ -68,16 +68,16 @@ impl GateArgs {
         for gate in &self.gates {
             if gate.subject != Subject::Value {
                 return Err(Failure::bad_input(format!(
-                    "the gate `{}` is about a difference, and a single load has nothing to compare with; \
-                     write `{} value …`, or compare two with `weigh ab`",
+                    "the gate `{}` needs a difference, but a single load has no baseline. Write `{} \
+                     value …`, or compare two servers with `weigh ab`",
                     gate.text,
                     gate.metric.name()
                 )));
             }
             if let Some(variant) = &gate.variant {
                 return Err(Failure::bad_input(format!(
-                    "the gate `{}` is about the variant `{variant}`, and a single load has none; \
-                     leave it out",
+                    "the gate `{}` names the variant `{variant}`, but a single load has no \
+                     variants. Remove the name",
                     gate.text
                 )));
             }

@@ -33,7 +33,7 @@ impl Invalid {
     }
 }
 
-/// What a log's last lines say of why its program ended, and where the log is, as the end of a sentence.
+/// The reason in the last lines of a log, and the path of the log, as sentences to append.
 pub(crate) fn last_words(lines: &[String], log: &Path) -> String {
     let said: Vec<&str> = lines
         .iter()
@@ -59,11 +59,11 @@ pub(crate) fn last_words(lines: &[String], log: &Path) -> String {
     let words = match words.as_slice() {
         [] => String::new(),
         words => format!(
-            "; its last words: {}",
+            ". Its last words: {}",
             words.join(" ").trim_end_matches('.')
         ),
     };
-    words + &kept(log).map_or_else(String::new, |log| format!("; its log is `{log}`"))
+    words + &kept(log).map_or_else(String::new, |log| format!(". Its log is `{log}`"))
 }
 
 /// The path of a log within the folder of the recording; none of a log that is not kept there.
@@ -83,7 +83,7 @@ pub(crate) fn invalid_spawn(error: &SpawnError) -> Invalid {
         SpawnError::ProgramMissing { name, program, .. } => Invalid::new(
             InvalidKind::ProgramMissing,
             format!(
-                "`{name}` needs the program `{program}`, which was not found; install it or correct the command"
+                "`{name}` needs the program `{program}`, which was not found. Install it or correct the command"
             ),
         ),
         _ => Invalid::new(InvalidKind::NotReady, one_line(&error.to_string())),
@@ -143,7 +143,7 @@ mod tests {
         ];
         assert_eq!(
             of(&clap, "/runs/a/logs/plain/proof/server.log"),
-            "; its last words: error: invalid value '0us' for '--delay'; its log is \
+            ". Its last words: error: invalid value '0us' for '--delay'. Its log is \
              `logs/plain/proof/server.log`"
         );
         let rust = [
@@ -154,9 +154,9 @@ mod tests {
         ];
         assert_eq!(
             of(&rust, "/tmp/x/server.log"),
-            "; its last words: thread 'main' panicked at src/main.rs:5:9: no such table"
+            ". Its last words: thread 'main' panicked at src/main.rs:5:9: no such table"
         );
-        assert_eq!(of(&["bye", " "], "/tmp/x"), "; its last words: bye");
+        assert_eq!(of(&["bye", " "], "/tmp/x"), ". Its last words: bye");
         assert_eq!(of(&[], "/tmp/x"), "");
     }
 }

@@ -42,14 +42,14 @@ impl Wishes<'_> {
         }
     }
 
-    /// The settings that a quick run changes, in a line; none where it changes none.
+    /// The settings that a quick run changes, in a line. `None` if it changes none.
     fn quick_settings(self, lab: &Lab) -> Option<String> {
         let is_given = |name: &str| self.settings.iter().any(|(other, _)| other == name);
         let own = lab.quick.iter().filter(|(name, _)| !is_given(name));
         let own: Vec<String> = own.map(|(name, value)| format!("{name}={value}")).collect();
         (self.is_quick && !own.is_empty()).then(|| {
             format!(
-                "weigh: `{}` with `--quick` sets {}, as the lab says; `--with` sets another value",
+                "weigh: `{}` with `--quick` sets {}, as defined in the lab. `--with` sets another value",
                 lab.name,
                 own.join(", ")
             )
@@ -106,9 +106,9 @@ pub(crate) fn read(
     }
     match mistakes {
         0 => Ok(labs),
-        1 => Err(Failure::bad_input("1 mistake; nothing was started")),
+        1 => Err(Failure::bad_input("1 mistake. Nothing was started")),
         many => Err(Failure::bad_input(format!(
-            "{many} mistakes; nothing was started"
+            "{many} mistakes. Nothing was started"
         ))),
     }
 }
@@ -124,8 +124,11 @@ fn paths_of(name: &str) -> Result<Vec<PathBuf>, Failure> {
     if given.is_dir() {
         return labs_in(given);
     }
-    let here = std::env::current_dir()
-        .map_err(|error| Failure::bad_input(format!("the current folder is gone: {error}")))?;
+    let here = std::env::current_dir().map_err(|error| {
+        Failure::bad_input(format!(
+            "the current folder does not exist any more: {error}"
+        ))
+    })?;
     for above in here.ancestors() {
         let labs = above.join("labs");
         let stem = given.file_name().unwrap_or(given.as_os_str());
@@ -139,8 +142,8 @@ fn paths_of(name: &str) -> Result<Vec<PathBuf>, Failure> {
         }
     }
     Err(Failure::bad_input(format!(
-        "expected the name of a lab or the path of a lab file, found `{name}`; \
-         no such path, and nothing of that name in `labs/` here or above"
+        "expected the name of a lab or the path of a lab file, found `{name}`. There is no such \
+         path, and no such name in `labs/` here or above"
     )))
 }
 
@@ -207,7 +210,7 @@ pub(crate) fn only(lab: &mut Lab, names: &[String]) -> Result<(), Failure> {
 /// A name that no variant of the lab has.
 pub(crate) fn stranger(lab: &Lab, name: &str) -> Failure {
     Failure::bad_input(format!(
-        "expected a variant of `{}`, found `{name}`; it has {}",
+        "expected a variant of `{}`, found `{name}`. The variants are {}",
         lab.name,
         lab.names().join(", ")
     ))

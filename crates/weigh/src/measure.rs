@@ -110,7 +110,7 @@ pub(crate) fn start_rig(logs: &Path, console: Console) -> Result<Rig, Failure> {
     let rig = Rig::start(command, logs).map_err(|error| Failure::bug(error.to_string()))?;
     for leftover in rig.leftovers() {
         console.warn(&format!(
-            "an earlier run left processes {:?} running; they disturb this one, end them",
+            "an earlier run left processes {:?} running, and they disturb this run. End them",
             leftover.pids
         ));
     }
@@ -334,7 +334,7 @@ impl<'a> Experiment<'a> {
             }
             self.show_interim(round.number + 1);
             if self.has_yielded {
-                self.end_all("the run was ended, because a server asked for less load");
+                self.end_all("the run was stopped, because a server asked for less load");
                 break;
             }
             // After whole rounds only, in which every candidate has been measured once.
@@ -414,8 +414,7 @@ impl<'a> Experiment<'a> {
         self.session.stop.is_asked() || self.has_yielded || self.candidates.is_hopeless()
     }
 
-    /// Whether a system that was not started here asked for less load in a measurement, which ends the
-    /// run: it is not ours to overload.
+    /// Ends the run if a system that weigh did not start asked for less load in a measurement.
     fn pushed_back(&mut self, id: CandidateId, record: &RoundRecord) -> Option<Invalid> {
         let variant = self.candidates.get(id).variant;
         // What runs in pods was started for this run.
@@ -429,7 +428,7 @@ impl<'a> Experiment<'a> {
             .find(|status| record.statuses.contains_key(status))?;
         self.has_yielded = true;
         let reason = format!(
-            "`{}` answered {asked}, by which a server asks for less load, so the run was ended; ask for less",
+            "`{}` answered {asked}, a request for less load, so the run was stopped. Lower the load",
             target.system
         );
         Some(Invalid::new(InvalidKind::Mismatched, reason))

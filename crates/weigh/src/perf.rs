@@ -49,7 +49,10 @@ impl Perf {
     /// Why nothing can be sampled, and what to do about it, in one line.
     pub(crate) fn find(scratch: &Path) -> Result<Perf, String> {
         fs::create_dir_all(scratch).map_err(|error| {
-            format!("the folder `{}` cannot be made: {error}", scratch.display())
+            format!(
+                "the folder `{}` cannot be created: {error}",
+                scratch.display()
+            )
         })?;
         let mut refused = String::new();
         let scratch = &std::path::absolute(scratch).unwrap_or_else(|_| scratch.to_owned());
@@ -70,7 +73,7 @@ impl Perf {
             }
         }
         Err(format!(
-            "`perf` is not permitted to sample here ({refused}); lower `kernel.perf_event_paranoid` \
+            "`perf` is not permitted to sample here ({refused}). Lower `kernel.perf_event_paranoid` \
              to 2 or less, or run as root"
         ))
     }
@@ -78,7 +81,7 @@ impl Perf {
     /// What it cannot see.
     pub(crate) fn blind_spot(&self) -> Option<&'static str> {
         self.event.ends_with(":u").then_some(
-            "the kernel's part is missing: `kernel.perf_event_paranoid` does not permit it",
+            "the kernel's part is missing, because `kernel.perf_event_paranoid` does not permit it",
         )
     }
 
@@ -141,7 +144,7 @@ impl Perf {
             .spawn()
             .map_err(|error| {
                 format!(
-                    "`perf` does not start ({error}); install it (Debian: linux-perf, Ubuntu: \
+                    "`perf` does not start ({error}). Install it (Debian: linux-perf, Ubuntu: \
                      linux-tools-generic)"
                 )
             })?;
@@ -223,5 +226,5 @@ impl Sampling {
 fn last_line(said: &[u8]) -> String {
     let text = String::from_utf8_lossy(said);
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.next_back().unwrap_or("it said nothing").to_owned()
+    lines.next_back().unwrap_or("it has no output").to_owned()
 }

@@ -335,7 +335,7 @@ fn shortened(text: &str) -> String {
     format!("{cut}…")
 }
 
-/// Whether the body of an answer is the right one.
+/// True if the body of an answer is correct.
 fn is_right(body: &BodyRule, answer: &Answer) -> bool {
     let expect = Expectation {
         status: StatusRule::Any,
@@ -352,7 +352,7 @@ fn must_repeat(is_stable: bool, name: &str) -> Result<(), Invalid> {
     Err(Invalid::new(
         InvalidKind::Mismatched,
         format!(
-            "request `{name}`: the same request gave two different bodies, so `same-as: baseline` cannot be checked; name what differs by nature in `expect.ignore`"
+            "request `{name}`: two equal requests received different bodies, so `same-as: baseline` cannot be checked. Name the varying fields in `expect.ignore`"
         ),
     ))
 }
@@ -375,7 +375,7 @@ fn compare(name: &str, expected: &[u8], found: &[u8]) -> Result<(), Invalid> {
     Err(Invalid::new(
         InvalidKind::Mismatched,
         format!(
-            "request `{name}`: another body than the baseline's from byte {at} on: expected `{}`, found `{}`",
+            "request `{name}`: the body differs from the baseline's body at byte {at}: expected `{}`, found `{}`",
             excerpt(expected),
             excerpt(found)
         ),

@@ -493,7 +493,7 @@ pub(crate) fn wrong_in(seen: &Measurement) -> Option<String> {
 
 fn wrong_sentence(wrong: u64, all: u64, example: Option<&str>) -> Option<String> {
     let example = example
-        .map(|reason| format!("; the first: {reason}"))
+        .map(|reason| format!(". The first: {reason}"))
         .unwrap_or_default();
     (wrong > 0).then(|| format!("{wrong} of {all} answers were wrong{example}"))
 }
@@ -507,7 +507,7 @@ pub(crate) fn new_folder(out: &Path, name: &str) -> Result<PathBuf, Failure> {
     let stamp = environment::now().strftime("%Y%m%d-%H%M%SZ").to_string();
     let refuse = |path: &Path, error: std::io::Error| {
         Failure::not_ready(format!(
-            "the recording folder `{}` cannot be made: {error}; choose another with --out",
+            "the recording folder `{}` cannot be created: {error}. Choose another folder with --out",
             path.display()
         ))
     };

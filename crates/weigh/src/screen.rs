@@ -26,12 +26,12 @@ pub(crate) struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// All lines, none longer than so many columns.
+    /// All lines, at most `width` columns long.
     pub(crate) fn text(&self, width: usize) -> String {
         let (counts, latency) = (&self.seen.counts, &self.seen.latency);
         let mut lines = vec![self.label.to_owned(), self.progress(), String::new()];
         lines.push(format!(
-            "  outcomes  {} passed, {} mismatched, {} failed, {} missed; {} under way",
+            "  outcomes  {} passed, {} mismatched, {} failed, {} missed, {} in flight",
             counts.passed,
             counts.mismatched,
             counts.failed,
@@ -211,7 +211,7 @@ mod tests {
         let text = look(true, 80);
         for words in [
             "████████░░░░░░░░░░░░░░░░░░░░░░░░  25 %  2.0 s",
-            "49 passed, 1 mismatched, 0 failed, 0 missed; 2 under way",
+            "49 passed, 1 mismatched, 0 failed, 0 missed, 2 in flight",
             "40/s now, 25/s so far  ▂█",
             "p50 -,",
             "no answer yet",

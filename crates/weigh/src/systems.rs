@@ -460,7 +460,7 @@ fn socket_folder(setups: &[&Setup]) -> Result<Option<TempDir>, Invalid> {
     made.map(Some).map_err(|error| {
         Invalid::new(
             InvalidKind::NotReady,
-            format!("no temporary folder for Unix sockets: {error}"),
+            format!("cannot create a temporary folder for Unix sockets: {error}"),
         )
     })
 }

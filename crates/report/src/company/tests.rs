@@ -119,7 +119,7 @@ fn a_system_that_all_share_is_said_to_be_in_no_figure() {
         variant.systems[0].shared = true;
     }
     let sentences = sentences(&Summary::of(&recording));
-    insta::assert_snapshot!(sentences.join("\n"), @"All variants that were up together shared one `server`; its processor time and memory are in no figure.");
+    insta::assert_snapshot!(sentences.join("\n"), @"All variants that ran together shared one `server`. No figure contains its processor time or memory.");
 }
 
 #[test]
@@ -134,7 +134,10 @@ fn systems_on_one_core_are_said_and_other_placements_are_not_comparable() {
         round.cores.insert("server".to_owned(), 1);
     }
     let said = sentences(&Summary::of(&placed)).join("\n");
-    assert!(said.starts_with("`server` ran on one core each"), "{said}");
+    assert!(
+        said.starts_with("Each process of `server` ran on one core"),
+        "{said}"
+    );
     assert_eq!(
         compared(&placed, None, &free, None).obstacles,
         ["systems on one core each: server in A, none in B"]

@@ -26,7 +26,7 @@ impl Comparability {
             let lifted = std::mem::take(&mut self.obstacles);
             let lifted = lifted
                 .into_iter()
-                .map(|text| format!("compared all the same: {text}"));
+                .map(|text| format!("compared in spite of this: {text}"));
             // In front: what was overridden matters more than any other note.
             self.notes.splice(0..0, lifted);
         }
@@ -206,7 +206,7 @@ fn loads(found: &mut Comparability, a: &Recording, b: &Recording) {
         match (names(&a.load), names(&b.load)) {
             (of_a, of_b) if of_a == of_b => found
                 .obstacles
-                .push("requests: the same names with other contents or weights".to_owned()),
+                .push("requests: equal names, but different contents or weights".to_owned()),
             (of_a, of_b) => found.differ(true, "requests", of_a, of_b),
         }
     }
@@ -239,7 +239,7 @@ fn loads(found: &mut Comparability, a: &Recording, b: &Recording) {
     let systems = |load: &LoadText| {
         Some(match (load.keeps_systems, &*load.kept_systems) {
             (true, _) => "kept from round to round".to_owned(),
-            (false, []) => "started anew in each round".to_owned(),
+            (false, []) => "started again in each round".to_owned(),
             (false, kept) => format!("{} kept from round to round", kept.join(", ")),
         })
     };
@@ -263,7 +263,7 @@ fn requests(requests: &[RequestText]) -> Vec<(&str, &str, Option<&str>, u32)> {
         .collect()
 }
 
-/// What the compared setups consist of: most often the reason for comparing them.
+/// Compares the parts of two setups. Most comparisons are made because these differ.
 fn setups(found: &mut Comparability, a: &VariantRecord, b: &VariantRecord) {
     let name = &b.name;
     let keys = a.with.keys().chain(b.with.keys());
@@ -280,7 +280,7 @@ fn setups(found: &mut Comparability, a: &VariantRecord, b: &VariantRecord) {
         let shown = |variant: &VariantRecord| {
             let own = describe::requests(&variant.requests);
             Some(match own.as_slice() {
-                [] => "those of all".to_owned(),
+                [] => "the requests of the load".to_owned(),
                 own => own.join("; "),
             })
         };
@@ -288,13 +288,13 @@ fn setups(found: &mut Comparability, a: &VariantRecord, b: &VariantRecord) {
         match (shown(a), shown(b)) {
             (of_a, of_b) if of_a == of_b => found
                 .obstacles
-                .push(format!("{what}: the same names with other contents")),
+                .push(format!("{what}: equal names, but different contents")),
             (of_a, of_b) => found.differ(true, &what, of_a, of_b),
         }
     }
     let protocol = |variant: &VariantRecord| {
         let own = variant.protocol.as_ref().map(describe::protocol);
-        Some(own.unwrap_or_else(|| "that of all".to_owned()))
+        Some(own.unwrap_or_else(|| "the protocol of the load".to_owned()))
     };
     found.differ(true, &format!("{name}: protocol"), protocol(a), protocol(b));
     for system in &b.systems {

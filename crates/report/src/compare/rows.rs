@@ -86,9 +86,9 @@ pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Compari
 fn itself(operand: &Operand) -> CompareError {
     let advice = match side::names(operand).as_slice() {
         [first, second, ..] => {
-            format!("name two of what it holds, as in `FILE#{first}` and `FILE#{second}`")
+            format!("Name two of its results, as in `FILE#{first}` and `FILE#{second}`")
         }
-        _ => "give the result of another run (both files hold the same)".to_owned(),
+        _ => "Give the result of another run (both files have equal contents)".to_owned(),
     };
     CompareError::Same {
         label: operand.label.clone(),
@@ -385,7 +385,7 @@ impl Frame {
         }
         let Some(figure) = figure else {
             let label = self.headline.label();
-            return (None, format!("no verdict: {label} is not on both sides"));
+            return (None, format!("no verdict: only one side has {label}"));
         };
         // After the figure is known to exist: withheld means that there is something to withhold.
         if self.is_withheld {

@@ -49,7 +49,7 @@ pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
         "Gates",
         &text::list(&shown::lines(&comparison.gates), width),
     );
-    add("What else differs", &text::list(&comparison.notes, width));
+    add("Other differences", &text::list(&comparison.notes, width));
     for (title, notes) in notes(comparison) {
         add(&title, &text::list(notes, width));
     }
@@ -97,7 +97,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         OVERHEADS,
         &overheads(comparison, |header, rows| markdown::grid(&header, &rows)),
     );
-    add("What else differs", &markdown::list(&comparison.notes));
+    add("Other differences", &markdown::list(&comparison.notes));
     for (title, notes) in notes(comparison) {
         add(&title, &markdown::list(notes));
     }
@@ -144,11 +144,11 @@ fn title(row: &Row) -> String {
     }
 }
 
-/// What to know about the figures of each, said once where it is the same.
+/// Notes on the figures of each side. One list if both sides have the same notes.
 fn notes(comparison: &Comparison) -> Vec<(String, &[String])> {
     let (a, b) = (&comparison.a, &comparison.b);
     let title =
-        |name: &str, origin: &Origin| format!("About the figures of {name} ({})", origin.text);
+        |name: &str, origin: &Origin| format!("Notes on the figures of {name} ({})", origin.text);
     // Two files of one tool have the same notes, which are not worth reading twice.
     if a.notes == b.notes && a.text == b.text {
         return vec![(title("A and B", a), &a.notes)];
@@ -250,23 +250,23 @@ fn how_to_read(comparison: &Comparison) -> Vec<String> {
     let mut sentences = Vec::new();
     match comparison.pairing {
         Pairing::Paired => sentences.push(format!(
-            "A difference is the Hodges-Lehmann estimate of the differences of the rounds; ± is half \
-             of its {confidence} Wilcoxon interval."
+            "A difference is the Hodges-Lehmann estimate of the differences of the rounds. ± is \
+             half of its {confidence} Wilcoxon interval."
         )),
         Pairing::Unpaired => {
             sentences.push(format!(
-                "A difference is the Hodges-Lehmann estimate of the shift between the rounds of both \
-                 runs; ± is half of its {confidence} Mann-Whitney interval."
+                "A difference is the Hodges-Lehmann estimate of the shift between the rounds of \
+                 both runs. ± is half of its {confidence} Mann-Whitney interval."
             ));
             sentences.push(
-                "An unpaired interval knows only the spread within each run. Runs of the same thing \
-                 at different times differ by more; measure both as variants of one lab to be sure."
+                "An unpaired interval covers only the spread within each run. Runs of one target at \
+                 different times differ by more. To be sure, measure both as variants of one lab."
                     .to_owned(),
             );
         }
         Pairing::Single => sentences.push(
-            "A run of another tool holds many requests and one round, so it cannot show how much the \
-             next run would differ. Six runs of each, in a folder each, have an interval."
+            "A run of another tool has many requests but one round, so it cannot show how much the \
+             next run would differ. For an interval, put six runs of each into a folder."
                 .to_owned(),
         ),
     }
@@ -277,14 +277,14 @@ fn how_to_read(comparison: &Comparison) -> Vec<String> {
     };
     if comparison.rows.iter().any(is_sparse) {
         sentences.push(
-            "A percentile is not compared where fewer than ten requests of a round lie beyond it."
+            "A percentile is compared only if at least ten requests of a round lie beyond it."
                 .to_owned(),
         );
     }
     if comparison.rows.iter().any(|row| !row.overheads.is_empty()) {
         sentences.push(
-            "The overhead against its own baseline was paired within each run, so what disturbed a \
-             whole run cancels in it; the figures above do not have that."
+            "The overhead against its own baseline was paired within each run, so a disturbance of \
+             a whole run cancels. In the figures above it does not cancel."
                 .to_owned(),
         );
     }

@@ -133,7 +133,7 @@ fn a_variant_that_was_sent_other_requests_is_not_compared() {
         &recorded("b", None, &tuesday),
     );
     let obstacles = found.obstacles.join("\n");
-    let words = "rhai: requests: those of all in A, test: POST /graphql";
+    let words = "rhai: requests: the requests of the load in A, test: POST /graphql";
     assert!(
         obstacles.contains(words) && obstacles.contains("5 operations in B"),
         "{obstacles}"
@@ -147,7 +147,7 @@ fn a_variant_that_was_sent_other_requests_is_not_compared() {
         &recorded("b", None, &tuesday),
         &recorded("c", None, &wednesday),
     );
-    let words = "rhai: requests: the same names with other contents";
+    let words = "rhai: requests: equal names, but different contents";
     assert!(
         found.obstacles.iter().any(|it| it == words),
         "{:?}",
@@ -169,7 +169,7 @@ fn another_load_or_machine_withholds_the_verdict_unless_asked() {
         found.obstacles,
         [
             "processor: Example CPU 3000 in A, Example CPU 9000 in B",
-            "requests: the same names with other contents or weights",
+            "requests: equal names, but different contents or weights",
         ]
     );
     let notes = found.notes.join("\n");
@@ -194,7 +194,7 @@ fn another_load_or_machine_withholds_the_verdict_unless_asked() {
     );
     let all_the_same = Comparison::of(&a, &b, true).unwrap();
     assert!(all_the_same.obstacles.is_empty());
-    assert!(all_the_same.notes[0].starts_with("compared all the same: processor"));
+    assert!(all_the_same.notes[0].starts_with("compared in spite of this: processor"));
     assert!(all_the_same.rows.iter().all(|row| row.verdict.is_some()));
 }
 
@@ -210,7 +210,7 @@ fn another_method_is_refused() {
     );
     let message = error.unwrap_err().to_string();
     assert!(
-        message.contains(&format!("by method {METHOD} and `b` by method 0")),
+        message.contains(&format!("method {METHOD} in `a` and method 0 in `b`")),
         "{message}"
     );
     assert!(message.contains("CHANGELOG.md"), "{message}");
@@ -231,7 +231,7 @@ fn names_that_lead_nowhere_are_told_what_there_is() {
         &recorded("b", None, &other),
     );
     assert!(
-        unknown.contains("found `go`; it has `baseline`, `rhai`"),
+        unknown.contains("found `go`. The variants are `baseline`, `rhai`"),
         "{unknown}"
     );
     for (variant, name) in other.variants.iter_mut().zip(["x", "y"]) {
@@ -239,7 +239,7 @@ fn names_that_lead_nowhere_are_told_what_there_is() {
     }
     let nothing = error(&recorded("a", None, &monday), &recorded("b", None, &other));
     assert!(
-        nothing.contains("`a` has `baseline`, `rhai` and `b` has `x`, `y`"),
+        nothing.contains("found `baseline`, `rhai` in `a` and `x`, `y` in `b`"),
         "{nothing}"
     );
 }
@@ -333,17 +333,14 @@ fn a_folder_of_two_tools_is_refused() {
         ("b".to_owned(), AB.to_owned()),
     ];
     let message = Source::read(&files).unwrap_err().to_string();
-    assert!(
-        message.contains("`b` is ab and the files before it are wrk of"),
-        "{message}"
-    );
+    assert!(message.contains("found ab in `b`"), "{message}");
     let files = [
         ("a".to_owned(), WRK.to_owned()),
         ("b".to_owned(), "?".to_owned()),
     ];
     let message = Source::read(&files).unwrap_err().to_string();
     assert!(
-        message.starts_with("`b`: found text that begins with `?`"),
+        message.starts_with("`b`: expected") && message.contains("found text that begins with `?`"),
         "{message}"
     );
 }

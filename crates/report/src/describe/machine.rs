@@ -109,7 +109,7 @@ pub(crate) fn network(recording: &Recording) -> Option<String> {
         Some(digits::duration_ns(crate::float::float(way)))
     };
     Some(format!(
-        "a TCP handshake beside the load took {} (p50), {} (p95), {} (p99): the way to the target and back is in every latency, and not in differences; {} of {} segments were sent again",
+        "a TCP handshake during the load took {} (p50), {} (p95), {} (p99). Every latency contains this round trip, but differences do not. {} of {} segments were sent again",
         shown(0.5)?,
         shown(0.95)?,
         shown(0.99)?,
@@ -300,7 +300,7 @@ pub(crate) fn limits_in_force(system: &SystemRecord) -> String {
     }
     let asked = limits(&system.limits_asked);
     if was_not_started(system) {
-        return format!("a limit of {asked}, and not started");
+        return format!("a limit of {asked}, not started");
     }
     let by = system.limits_by.as_deref().unwrap_or("reason unknown");
     match &system.limits_enforced {
@@ -342,10 +342,7 @@ mod tests {
     fn limits_of_a_system_that_never_started_are_not_called_unmet() {
         let mut system = Sample::graphql_server().variants[0].systems[0].clone();
         system.limits_asked.cpus = Some(0.5);
-        assert_eq!(
-            limits_in_force(&system),
-            "a limit of 0.5 CPU, and not started"
-        );
+        assert_eq!(limits_in_force(&system), "a limit of 0.5 CPU, not started");
         assert!(!is_limit_unmet(&system));
 
         system.limits_by = Some("no control groups".to_owned());

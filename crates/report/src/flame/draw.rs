@@ -29,14 +29,14 @@ r.setAttribute('x',M+(a-x0)/w0*W);r.setAttribute('width',v);t.setAttribute('x',M
 const n=g.dataset.n,k=Math.floor((v-6)/L);t.textContent=k<3?'':n.length<=k?n:n.slice(0,k-1)+'…';}}
 for(const g of all)g.addEventListener('click',()=>place(+g.dataset.x,+g.dataset.w));
 document.addEventListener('keydown',e=>{if((e.ctrlKey||e.metaKey)&&e.key==='f'){e.preventDefault();
-const q=prompt('Mark functions whose name holds:');for(const g of all)g.classList.toggle('found',!!q&&g.dataset.n.includes(q));}});
+const q=prompt('Mark functions by name:');for(const g of all)g.classList.toggle('found',!!q&&g.dataset.n.includes(q));}});
 "#;
 
-/// Where the processor time of one system goes.
+/// The functions that use the processor time of one system.
 pub fn svg(title: &str, stacks: &Stacks, scale: &Scale) -> String {
     let root = Frame::of(stacks, scale);
     let note = format!(
-        "{}; width is processor time, a function stands on its caller; click to zoom, Ctrl-F to search",
+        "{}. Width is processor time. A function stands on its caller. Click to zoom, Ctrl-F to search",
         describe(scale)
     );
     draw(title, &note, &root, &|name, _| warm(name), &|frame| {
@@ -52,7 +52,7 @@ pub fn difference_svg(
 ) -> String {
     let root = Frame::of(stacks, scale).compared_with(before, before_scale);
     let note = format!(
-        "{}; red takes more than in the baseline, blue less; click to zoom, Ctrl-F to search",
+        "{}. Red functions take more time than in the baseline, blue functions less. Click to zoom, Ctrl-F to search",
         describe(scale)
     );
     // Never 0, which would make the color of an unchanged graph a division by zero.

@@ -126,7 +126,7 @@ pub(crate) fn judge(gates: &[Gate], undecided: Undecided, rows: &[Judged<'_>]) -
             let name = gate.variant.as_deref().unwrap_or("*");
             let known: Vec<String> = rows.iter().map(|row| format!("`{}`", row.name)).collect();
             let reason = format!(
-                "undecided: there is no variant `{name}` to judge, but {}",
+                "undecided: there is no variant `{name}`. The variants are {}",
                 known.join(", ")
             );
             judgements.push(of(gate, name, (Ruling::Undecided, reason)));
@@ -164,13 +164,10 @@ fn rule(gate: &Gate, row: &Judged<'_>) -> (Ruling, String) {
     };
     let Some((value, ends)) = found else {
         return undecided(match gate.subject {
-            _ if row.role == Role::Load => "a single load has nothing to compare with".to_owned(),
+            _ if row.role == Role::Load => "a single load has no baseline".to_owned(),
             _ if row.role == Role::Baseline => format!("`{}` is the baseline itself", row.name),
-            Subject::Ratio => format!("there is no ratio of {label}, since a figure is 0"),
-            _ => format!(
-                "there was nothing to compare {label} of `{}` with",
-                row.name
-            ),
+            Subject::Ratio => format!("there is no ratio of {label}, because a figure is 0"),
+            _ => format!("there is no {label} to compare `{}` with", row.name),
         });
     };
     let (low, high) = match ends {
@@ -185,10 +182,10 @@ fn rule(gate: &Gate, row: &Judged<'_>) -> (Ruling, String) {
         Some(true) => (Ruling::Holds, shown),
         Some(false) => (Ruling::Broken, shown),
         None => undecided(format!(
-            "the limit lies inside of {shown}; {}",
+            "the limit lies within {shown}. {}",
             match row.role {
-                Role::Load => "load for longer",
-                Role::Baseline | Role::Compared => "measure more rounds",
+                Role::Load => "Load for longer",
+                Role::Baseline | Role::Compared => "Measure more rounds",
             }
         )),
     }
@@ -207,8 +204,8 @@ fn side(gate: &Gate, low: f64, high: f64) -> Option<bool> {
     (is_within || is_beyond).then_some(is_within)
 }
 
-/// Failures are counted, so there is no interval: the limit is for those of this run. A variant without a
-/// number is judged as well, since failures may be why it has none.
+/// Failures are counted, so there is no interval, and the limit applies to the failures of this run. A
+/// variant without a number is judged as well, because failures may be the cause.
 fn of_failures(
     gate: &Gate,
     row: &Judged<'_>,
@@ -232,9 +229,9 @@ fn of_failures(
         ),
         (_, None) => {
             return undecided(match row.role {
-                Role::Load => "a single load has nothing to compare with".to_owned(),
+                Role::Load => "a single load has no baseline".to_owned(),
                 _ => format!(
-                    "there was nothing to compare failures of `{}` with",
+                    "there is no baseline to compare the failures of `{}` with",
                     row.name
                 ),
             });
@@ -257,7 +254,7 @@ fn is_counted(metric: Metric) -> bool {
 /// ` (from 24 blocks of one load, without what another start would differ by)`
 fn of_blocks(figure: &MetricSummary) -> String {
     figure.blocks.map_or_else(String::new, |blocks| {
-        format!(" ({blocks} blocks of one load; another start may differ by more)")
+        format!(" ({blocks} blocks of one load, another start may differ by more)")
     })
 }
 
@@ -271,14 +268,14 @@ fn without_blocks(metric: Metric, figure: &MetricSummary) -> String {
     );
     match tail::share_of(metric) {
         _ if !figure.has_blocks => {
-            format!("{shown}: the load was recorded without blocks, by an older weigh")
+            format!("{shown}: an older `weigh` recorded the load without blocks")
         }
         Some(share) => format!(
-            "{shown}, which needs six blocks of {} answers each; load for longer",
+            "{shown}. An interval needs six blocks of {} answers each. Load for longer",
             digits::count(tail::needed(share))
         ),
         None => format!(
-            "{shown}, which needs six blocks of a tenth of a second, and of 20 answers each; load for longer"
+            "{shown}. An interval needs six blocks of at least 0.1 s and 20 answers each. Load for longer"
         ),
     }
 }
@@ -320,7 +317,7 @@ fn without_interval(gate: &Gate, figure: &MetricSummary, value: f64) -> String {
         format!("{} {}", digits::value(unit.shown(value), None), unit.sign())
     };
     format!(
-        "{shown} without an interval, which needs {needed} rounds; {} measured",
+        "{shown} without an interval. An interval needs {needed} rounds, and {} were measured",
         figure.rounds.len()
     )
 }

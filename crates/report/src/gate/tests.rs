@@ -109,7 +109,10 @@ fn without_an_interval_or_a_number_nothing_is_decided() {
         .build();
     let (ruling, reason) = ruled(&few, "b mean overhead < 10ms");
     assert_eq!(ruling, Ruling::Undecided);
-    assert!(reason.contains("needs 6 rounds; 4 measured"), "{reason}");
+    assert!(
+        reason.contains("needs 6 rounds, and 4 were measured"),
+        "{reason}"
+    );
     let mut broken = lab();
     broken.variants[2].status = VariantStatus::Invalid {
         kind: InvalidKind::ProgramMissing,

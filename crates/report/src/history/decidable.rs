@@ -39,9 +39,9 @@ pub fn undecidable(history: &[Entry], plan: Plan<'_>, gate: &Gate) -> Option<Str
     }
     let shown = |value: f64| in_words(gate, value);
     Some(format!(
-        "the gate `{}` cannot be decided: by {} of `{}`, {} rounds know {} to ±{}, and the limit is {} away \
-         from no difference; set it to {} or more, or gate a figure that scatters less, such as `typical`, \
-         `mean` or `cpu`",
+        "the gate `{}` cannot be decided. By {} of `{}`, {} rounds measure {} to ±{}, but the limit \
+         is only {} away from no difference. Set it to {} or more, or gate a figure with less \
+         scatter, such as `typical`, `mean` or `cpu`",
         gate.text,
         plural(halves.len() as u64, "earlier run"),
         plan.lab,
@@ -154,14 +154,14 @@ mod tests {
         // 2.81 of those, which are smaller by the root of 3: 0.65 becomes 0.446.
         let reason = found("p99 overhead < 5%").unwrap();
         assert!(
-            reason.contains("by 12 earlier runs of `api`, 24 rounds know p99 to ±45 %"),
+            reason.contains("By 12 earlier runs of `api`, 24 rounds measure p99 to ±45 %"),
             "{reason}"
         );
         assert!(
-            reason.contains("the limit is 5.0 % away from no difference"),
+            reason.contains("the limit is only 5.0 % away from no difference"),
             "{reason}"
         );
-        assert!(reason.contains("set it to 67 % or more"), "{reason}");
+        assert!(reason.contains("Set it to 67 % or more"), "{reason}");
         assert!(found("p99 overhead < 0.1ms").is_some());
         assert!(found("p99 ratio < 1.05").is_some());
     }

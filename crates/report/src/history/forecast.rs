@@ -162,10 +162,7 @@ impl fmt::Display for Forecast {
         let runs = plural(self.runs as u64, "earlier run");
         let rounds = plural(self.rounds as u64, "round");
         let took = self.seconds.map_or_else(String::new, |seconds| {
-            format!(
-                " takes about {}, without what is built, and",
-                minutes(seconds)
-            )
+            format!(" takes about {} without builds, and", minutes(seconds))
         });
         let half_width = match self.metric {
             Metric::Requests => format!("{} of the rate", digits::percent(self.half_width)),
@@ -173,7 +170,7 @@ impl fmt::Display for Forecast {
         };
         write!(
             formatter,
-            "by {runs} of `{}` {machine}, one of {rounds}{took} knows its overhead to about ±{half_width} ({})",
+            "by {runs} of `{}` {machine}, a run of {rounds}{took} measures its overhead to about ±{half_width} ({})",
             self.lab,
             self.metric.name()
         )
@@ -223,8 +220,8 @@ mod tests {
         );
         assert_eq!(
             found.to_string(),
-            "by 20 earlier runs of `api` on this machine, one of 8 rounds takes about 48 s, without what is \
-             built, and knows its overhead to about ±0.0040 ms (typical)"
+            "by 20 earlier runs of `api` on this machine, a run of 8 rounds takes about 48 s without \
+             builds, and measures its overhead to about ±0.0040 ms (typical)"
         );
         let longer = Plan {
             rounds: 32,

@@ -105,8 +105,8 @@ fn picture(curve: &Curve) -> String {
     };
     let kind = curve.kind();
     format!(
-        "<figure>\n<figcaption>overhead ({unit}) by load ({kind}); bands are intervals</figcaption>\n\
-         {}{}</figure>\n",
+        "<figure>\n<figcaption>overhead ({unit}) by load ({kind}), bands are \
+         intervals</figcaption>\n{}{}</figure>\n",
         frame.draw(&body),
         legend(&lines)
     )
@@ -232,5 +232,5 @@ fn links(curve: &Curve) -> String {
         )
     };
     let links: String = curve.levels().iter().map(link).collect();
-    format!("<p>The whole report of each level:</p>\n<ul>\n{links}</ul>\n")
+    format!("<p>The full report of each level:</p>\n<ul>\n{links}</ul>\n")
 }

@@ -18,13 +18,11 @@ const ROWS: usize = 20;
 pub fn history(series: &[Series]) -> String {
     let runs: usize = series.iter().map(|one| one.entries.len()).sum();
     let header = format!(
-        "<header>\n<p class=\"eyebrow\"><span>Weighbridge</span></p>\n\
-         <h1>What each variant cost, run by run</h1>\n\
-         <p class=\"lead\">{}</p>\n</header>\n",
+        "<header>\n<p class=\"eyebrow\"><span>Weighbridge</span></p>\n<h1>Cost of each variant, run \
+         by run</h1>\n<p class=\"lead\">{}</p>\n</header>\n",
         escape(&format!(
-            "{runs} figures in {} series. Each figure is a difference that was paired with its baseline \
-             within one run, with its interval. Other machines, methods and orders are series of their \
-             own.",
+            "{runs} figures in {} series. Each figure is a difference with its interval, paired \
+             with its baseline within one run. Each machine, method and order has its own series.",
             series.len()
         ))
     );
@@ -46,11 +44,11 @@ pub fn history(series: &[Series]) -> String {
     };
     let sections: String = series.iter().enumerate().map(section).collect();
     document(
-        "What each variant cost, run by run",
+        "Cost of each variant, run by run",
         &format!(
-            "{header}<main>\n<section id=\"changes\">\n<h2>Changes</h2>\n\
-             <p class=\"lead\">A change is a new level that at least three runs have (optimal \
-             partitioning, PELT).</p>\n{changed}</section>\n{sections}</main>\n"
+            "{header}<main>\n<section id=\"changes\">\n<h2>Changes</h2>\n<p class=\"lead\">A change \
+             is a new level of at least three runs (optimal partitioning, \
+             PELT).</p>\n{changed}</section>\n{sections}</main>\n"
         ),
     )
 }
@@ -73,8 +71,8 @@ fn section((index, series): (usize, &Series)) -> String {
         list(&changes)
     };
     format!(
-        "<section id=\"s{index}\">\n<h2>{}</h2>\n<p class=\"lead\">{}; {shown}. Last: <b>{}</b></p>\n\
-         {}{changes}{}</section>\n",
+        "<section id=\"s{index}\">\n<h2>{}</h2>\n<p class=\"lead\">{}, {shown}. Last: \
+         <b>{}</b></p>\n{}{changes}{}</section>\n",
         prose(&series.title()),
         escape(&series.about()),
         escape(&series.shown(series.last().overhead)),
@@ -117,7 +115,7 @@ fn picture(series: &Series, first: usize) -> String {
     let frame = Frame {
         title: &format!("{}: overhead by run", series.title().replace('`', "")),
         description: &format!(
-            "{} runs; the last {}",
+            "{} runs, the last {}",
             entries.len(),
             series.shown(series.last().overhead)
         ),

@@ -20,7 +20,7 @@ pub(super) fn environment(recording: &Recording) -> String {
     facts(&describe::environment(recording))
 }
 
-/// What makes each variant, and the systems it is made of.
+/// The settings and the systems of each variant.
 pub(super) fn variants(recording: &Recording) -> String {
     let row = |variant: &VariantRecord| {
         let with: Vec<String> = variant
@@ -29,7 +29,7 @@ pub(super) fn variants(recording: &Recording) -> String {
             .map(|(key, value)| format!("<code>{}</code>", escape(&format!("{key} = {value}"))))
             .collect();
         let with = if with.is_empty() {
-            "as the systems are declared".to_owned()
+            "the systems as declared".to_owned()
         } else {
             with.join("<br>")
         };

@@ -71,8 +71,8 @@ pub(super) fn results(summary: &Summary) -> String {
     let caption = if summary.comparisons > 0 {
         format!(
             // The caption is markup already, where backticks would mean code.
-            "Below each figure, against <b>{}</b>: {}. Each is an estimate over rounds of its own, so a \
-             difference need not be that of two figures.",
+            "Below each figure, compared with <b>{}</b>: {}. Each estimate is computed from the \
+             rounds, so a difference need not equal the difference of two figures.",
             escape(&summary.against().replace('`', "")),
             explain::difference(summary)
         )
@@ -119,7 +119,7 @@ fn result(row: &VariantSummary, metric: Metric) -> String {
     )
 }
 
-/// What each verdict means; nothing where nothing was compared.
+/// The meaning of each verdict. Empty if there is no comparison.
 pub(super) fn in_words(summary: &Summary) -> String {
     let sentences = explain::in_words(summary);
     // One alone is the answer at the top.
@@ -166,8 +166,8 @@ pub(super) fn distributions(summary: &Summary) -> String {
         Some(format!("<tr>{}{}</tr>\n", name(&row.name), cells.concat()))
     };
     let table = Grid {
-        caption: "In ms, over the requests of all rounds together. Results has what a round comes to, which is \
-                  another figure: slow rounds weigh more here.",
+        caption: "In ms, over the requests of all rounds together. The table Results is computed by \
+                  round, so its figures differ. Slow rounds weigh more here.",
         header: header.map(str::to_owned).to_vec(),
         words: &[0],
         rows: summary.variants.iter().filter_map(row).collect(),
@@ -335,7 +335,7 @@ pub(super) fn statuses(summary: &Summary) -> String {
     table.draw("latency by status")
 }
 
-/// What was sent, where that differs.
+/// The requests sent, if they differ between variants.
 pub(super) fn was_sent(summary: &Summary) -> String {
     let sent = sent::table(summary);
     let row = |cells: Vec<String>| {
@@ -352,7 +352,7 @@ pub(super) fn was_sent(summary: &Summary) -> String {
         words: &[0],
         rows: sent.rows.into_iter().map(row).collect(),
     };
-    table.draw("what was sent")
+    table.draw("requests sent")
 }
 
 /// What the search for the highest rate came to.

@@ -15,17 +15,17 @@ struct Term {
 const TERMS: [Term; 18] = [
     Term {
         word: "baseline",
-        meaning: "The variant that the others are compared with, each time in the same round.",
+        meaning: "All other variants are compared with this variant, each time in the same round.",
     },
     Term {
         word: "interval",
-        meaning: "From where to where the difference would lie if the run were repeated often. It is as wide \
-                  as it must be for all verdicts of the page to hold together at 95 %, so each alone is \
+        meaning: "The range in which the difference would lie if the run were repeated often. All \
+                  verdicts of the page together have a confidence of 95 %, so each alone is \
                   somewhat more certain.",
     },
     Term {
         word: "requests/s",
-        meaning: "Answers a second that passed.",
+        meaning: "Passed answers per second.",
     },
     Term {
         word: "min",
@@ -33,16 +33,16 @@ const TERMS: [Term; 18] = [
     },
     Term {
         word: "mean",
-        meaning: "The average over the requests of a round; a few very slow ones move it.",
+        meaning: "The average over the requests of a round. A few very slow requests move it.",
     },
     Term {
         word: "typical",
-        meaning: "The mean of the fastest three quarters of a round's requests: what a request pays when \
-                  nothing else is in its way.",
+        meaning: "The mean of the fastest three quarters of a round's requests. It is the latency \
+                  of a request without disturbance.",
     },
     Term {
         word: "stdev",
-        meaning: "Standard deviation: how far values lie from their mean.",
+        meaning: "Standard deviation: the typical distance of values from their mean.",
     },
     Term {
         word: "p50",
@@ -70,7 +70,7 @@ const TERMS: [Term; 18] = [
     },
     Term {
         word: "max",
-        meaning: "The slowest request: of a typical round, or of all rounds where p99 is of all rounds.",
+        meaning: "The slowest request of a typical round, or of all rounds if p99 is of all rounds.",
     },
     Term {
         word: "CPU",
@@ -82,8 +82,8 @@ const TERMS: [Term; 18] = [
     },
     Term {
         word: "Verdict",
-        meaning: "What the interval of the figure that decides supports. No difference shown means that it \
-                  contains 0; it does not prove that both are equal.",
+        meaning: "The conclusion from the interval of the deciding figure. No difference shown \
+                  means that the interval contains 0. It does not prove that both are equal.",
     },
     Term {
         word: "generator CPU",

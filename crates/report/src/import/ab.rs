@@ -69,20 +69,20 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     run.count(
         whole(complete - failed),
         whole(failed),
-        "a status outside of 200 to 299, or no answer; ab counts the former as complete",
+        "a status outside of 200 to 299, which ab counts as complete, or no answer",
     );
     if length > 0.0 {
         run.note(format!(
-            "{} answers differed in length from the first one; ab calls them failed, here they \
-             count as answers (run ab with -l)",
+            "{} answers differed in length from the first answer. ab calls them failed, but here \
+             they count as answers (run ab with -l)",
             digits::count(whole(length))
         ));
     }
     run.rate_over(Some(need("Time taken for tests:")?));
     conditions(&mut run, text);
     run.note(
-        "ab's percentiles are whole milliseconds; its mean is run time times connections over \
-         requests",
+        "ab's percentiles are whole milliseconds. Its mean is the run time times connections, \
+         divided by requests",
     );
     Ok(vec![run])
 }
@@ -167,6 +167,6 @@ fn table(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     }
     let mut run = ForeignRun::new(TABLE_SHAPE).closed();
     run.put_samples(1e3, &times);
-    run.note("ab lists whole milliseconds; the list has no count of failures and no rate");
+    run.note("ab lists whole milliseconds. The list has no count of failures and no rate");
     Ok(vec![run])
 }

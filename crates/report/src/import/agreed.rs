@@ -33,7 +33,8 @@ pub(super) fn conditions(runs: &[ForeignRun]) -> Agreed<BTreeMap<Condition, Stri
         let values = values.join(" and ");
         if count < runs.len() {
             let all = runs.len();
-            let note = format!("{label}: {values} in {count} of {all} runs, unknown in the others");
+            let note =
+                format!("{label}: {values} in {count} of {all} runs, unknown in the other runs");
             agreed.notes.push(note);
             continue;
         }
@@ -102,7 +103,7 @@ mod tests {
             agreed.notes,
             [
                 "the runs differ in connections: 10 and 50",
-                "threads of the tool: 1 in 1 of 3 runs, unknown in the others"
+                "threads of the tool: 1 in 1 of 3 runs, unknown in the other runs"
             ]
         );
     }

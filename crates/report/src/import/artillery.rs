@@ -67,7 +67,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     run.note(if is_whole {
         "the latency is Artillery's `http.total`, which includes name lookup and connecting"
     } else {
-        "Artillery's response time ends with the first byte; the whole answer needs \
+        "Artillery's response time ends with the first byte. For the whole answer, set \
          `extendedMetrics: true`"
     });
     run.note(

@@ -48,7 +48,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let mismatches = count("mismatches");
     if mismatches > 0 {
         run.note(format!(
-            "{} answers had another body than expected",
+            "{} answers had an unexpected body",
             digits::count(mismatches)
         ));
     }

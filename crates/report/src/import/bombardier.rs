@@ -114,7 +114,7 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
             .map(|rate| rate * good / (good + bad)),
     );
     run.note(
-        "requests/s is the mean of bombardier's samples: its text does not say how long it ran",
+        "requests/s is the mean of bombardier's samples, because its text does not contain the run time",
     );
     conditions(&mut run, text);
     notes(&mut run);
@@ -139,8 +139,8 @@ fn conditions(run: &mut ForeignRun, text: &str) {
 }
 
 fn notes(run: &mut ForeignRun) {
-    run.note("bombardier's standard deviations are computed wrongly and are left out");
+    run.note("bombardier computes standard deviations wrongly, so they are omitted");
     if !run.figures.contains_key(&Metric::P99) {
-        run.note("percentiles are not in it: ask bombardier for them with -l");
+        run.note("it has no percentiles. Run bombardier with -l");
     }
 }

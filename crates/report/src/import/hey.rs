@@ -64,9 +64,7 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     run.count(whole(counts[0]), whole(counts[1]), FAILURES);
     let seconds = number("Total:").ok_or_else(|| Missing("`Total:` has no number".to_owned()))?;
     run.rate_over(Some(seconds));
-    run.note(
-        "hey prints latencies in steps of 0.1 ms and keeps those of the first million requests",
-    );
+    run.note("hey prints latencies in steps of 0.1 ms and keeps only the first million");
     Ok(vec![run])
 }
 
@@ -74,7 +72,7 @@ fn csv(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let places = ["status-code", "offset"].map(|name| samples::column(document.text, name));
     let [Some(status), Some(offset)] = places else {
         return Err(Missing(
-            "the columns `status-code` and `offset` are not in it".to_owned(),
+            "it has no columns `status-code` and `offset`".to_owned(),
         ));
     };
     let mut times = Vec::new();
@@ -83,7 +81,7 @@ fn csv(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
         let (number, row) = row?;
         let at = |place: usize| row.get(place)?.parse::<f64>().ok();
         let (Some(time), Some(code), Some(sent)) = (at(0), at(status), at(offset)) else {
-            return Err(Missing(format!("row {number} has no three numbers")));
+            return Err(Missing(format!("row {number} does not have three numbers")));
         };
         times.push(time);
         succeeded += u64::from((200.0..400.0).contains(&code));
@@ -97,7 +95,7 @@ fn csv(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     run.put_samples(1e6, &times);
     run.count(succeeded, times.len() as u64 - succeeded, FAILURES);
     run.rate_over(Some(last));
-    run.note("requests without an answer are not in hey's list");
-    run.note("hey lists latencies in steps of 0.1 ms, and no more than the first million");
+    run.note("hey's list omits requests without an answer");
+    run.note("hey lists latencies in steps of 0.1 ms, and only the first million");
     Ok(vec![run])
 }

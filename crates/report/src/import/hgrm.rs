@@ -49,7 +49,7 @@ fn read(document: &Document<'_>, shape: &'static str) -> Result<Vec<ForeignRun>,
         run.put(Metric::Mean, Some(mean * 1e3));
         run.put(Metric::Stdev, Some(deviation * 1e3));
     }
-    run.note("percentiles are read off the table's rows, rounded up to the next one");
+    run.note("percentiles come from the table's rows, rounded up to the next row");
     run.note("the table has no count of failures and no rate");
     Ok(vec![run])
 }

@@ -53,7 +53,7 @@ fn command(result: &Value) -> Result<ForeignRun, Missing> {
         ],
     );
     if !run.figures.contains_key(&Metric::Mean) {
-        return Err(Missing(format!("`{name}` has no `mean` in it")));
+        return Err(Missing(format!("`{name}` has no `mean`")));
     }
     let times = series("times", 1e6);
     if !times.is_empty() {
@@ -73,7 +73,7 @@ fn command(result: &Value) -> Result<ForeignRun, Missing> {
             codes.len()
         ));
     }
-    run.note("a run of a command counts as a round; runs of one command follow one another, so a drift of the machine is in the difference");
-    run.note("requests are runs of the command, and CPU is user and system time of a run");
+    run.note("a run of a command counts as a round. Runs of one command follow one another, so the difference contains a drift of the machine");
+    run.note("requests are runs of the command, and CPU is the user and system time of a run");
     Ok(run)
 }

@@ -64,7 +64,7 @@ fn read(
     find: Find,
 ) -> Result<Vec<ForeignRun>, Missing> {
     let duration = find(document, "http_req_duration")
-        .ok_or_else(|| Missing("`http_req_duration` is not in it".to_owned()))?;
+        .ok_or_else(|| Missing("it has no `http_req_duration`".to_owned()))?;
     let figure = |name: &str| duration.get(name).and_then(Value::as_f64);
     // One shape writes `p90`, the others `p(90)`.
     let quantile =
@@ -88,7 +88,7 @@ fn read(
         ],
     );
     let sent = value("http_reqs", "count")
-        .ok_or_else(|| Missing("`http_reqs` has no `count` in it".to_owned()))?;
+        .ok_or_else(|| Missing("`http_reqs` has no `count`".to_owned()))?;
     let failed_share = ["value", "rate"]
         .into_iter()
         .find_map(|name| value("http_req_failed", name));
@@ -117,10 +117,10 @@ fn notes(run: &mut ForeignRun, document: &Document<'_>, value: &dyn Fn(&str, &st
         .at(&["setup_data"])
         .is_some_and(|data| !data.is_null())
     {
-        run.note("requests of `setup()` are in the figures");
+        run.note("the figures include requests of `setup()`");
     }
     for crossed in crossed(document, run.shape) {
-        run.note(format!("k6 says that a threshold was crossed: {crossed}"));
+        run.note(format!("k6 reports a crossed threshold: {crossed}"));
     }
     let checks_failed = value("checks", "fails").filter(|count| *count > 0.0);
     let checks_failed = checks_failed.or_else(|| {
@@ -138,20 +138,20 @@ fn notes(run: &mut ForeignRun, document: &Document<'_>, value: &dyn Fn(&str, &st
         run.note(format!("{} k6 checks failed", digits::count(whole(count))));
     }
     if run.shape == MACHINE_SHAPE {
-        run.note("this kind of summary drops p99 and p99.9 even when they were asked for");
+        run.note("this kind of summary drops p99 and p99.9 even if they were requested");
     } else if !run.figures.contains_key(&Metric::P99) {
-        run.note("p99 is not in it: ask k6 for it with --summary-trend-stats");
+        run.note("it has no p99. Run k6 with --summary-trend-stats");
     }
 }
 
 pub(super) const MEANING: &str = "k6's latency is sending, waiting and receiving, without the wait \
-                                  for a connection, connecting and TLS; counted from the send, \
+                                  for a connection, connecting and TLS. It counts from the send, \
                                   not from due";
 
 pub(super) fn dropped_text(count: u64) -> String {
     format!(
-        "k6 dropped {} arrivals for want of a virtual user: they are in no latency, so the tail of \
-         a stall is missing",
+        "k6 dropped {} arrivals because no virtual user was free. They are in no latency, so the \
+         tail of a stall is missing",
         digits::count(count)
     )
 }

@@ -26,7 +26,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
         // What a short row lacks is empty, and is refused below where a number is needed.
         let at = |place: usize| row.get(place).unwrap_or_default();
         let wrong = |what: &str, place: usize| {
-            Missing(format!("row {number} has no {what} but `{}`", at(place)))
+            Missing(format!("row {number} has no {what}, found `{}`", at(place)))
         };
         points.add(&Point {
             metric: at(0),
@@ -38,7 +38,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let mut run = points.run(SHAPE)?;
     run.note(
         "requests/s is counted from the first answer to the last, in whole seconds unless \
-         K6_CSV_TIME_FORMAT says otherwise",
+         K6_CSV_TIME_FORMAT sets another format",
     );
     Ok(vec![run])
 }

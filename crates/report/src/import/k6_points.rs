@@ -54,7 +54,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
         };
         let time: Timestamp = time
             .parse()
-            .map_err(|_| Missing(format!("line {} has no time but `{time}`", index + 1)))?;
+            .map_err(|_| Missing(format!("line {} has no time, found `{time}`", index + 1)))?;
         let group = line.data.tags.and_then(|tags| tags.group);
         points.add(&Point {
             metric: &line.metric,

@@ -36,7 +36,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
         ],
     );
     let requests =
-        row(text, "http_reqs").ok_or_else(|| Missing("`http_reqs` is not in it".to_owned()))?;
+        row(text, "http_reqs").ok_or_else(|| Missing("it has no `http_reqs`".to_owned()))?;
     let mut numbers = requests.split_whitespace();
     let sent = numbers
         .next()
@@ -58,14 +58,12 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     for line in text.lines().map(str::trim) {
         if let Some(crossed) = line.strip_prefix("✗ '") {
             let expression = crossed.split('\'').next().unwrap_or_default();
-            run.note(format!(
-                "k6 says that a threshold was crossed: {expression}"
-            ));
+            run.note(format!("k6 reports a crossed threshold: {expression}"));
         }
     }
-    run.note("k6 rounds what it prints for people; requests of `setup()` are in the figures");
+    run.note("k6 rounds the figures of its text. The figures include requests of `setup()`");
     if !run.figures.contains_key(&Metric::P99) {
-        run.note("p99 is not in it: ask k6 for it with --summary-trend-stats");
+        run.note("it has no p99. Run k6 with --summary-trend-stats");
     }
     Ok(vec![run])
 }
@@ -116,7 +114,7 @@ mod tests {
             let is_near = (found / values[0] - 1.0).abs() < 0.01;
             assert!(is_near, "{metric:?}: {found}, not {}", values[0]);
         }
-        is_noted(&text, "threshold was crossed: p(99)<1");
+        is_noted(&text, "crossed threshold: p(99)<1");
         assert!(!text.notes.join(" ").contains("2000"), "{:?}", text.notes);
     }
 

@@ -117,7 +117,7 @@ fn time_us(text: &str) -> Option<f64> {
 }
 
 const CLOCK: &str = "oha counts latency from the send, or with --latency-correction from the \
-                     wake-up of its timer; never from due";
+                     wake-up of its timer, but never from due";
 
 /// Counts successes, answers of another status, and errors by what oha calls them.
 fn counts<'a>(
@@ -138,7 +138,7 @@ fn counts<'a>(
     }
     if !cut_off.is_empty() {
         run.note(format!(
-            "{} requests under way at the end are in no figure",
+            "no figure contains the {} requests that were in flight at the end",
             digits::count(sum(&cut_off))
         ));
     }
@@ -174,7 +174,7 @@ mod tests {
                 ],
                 Some((32_900, 300)),
             );
-            is_noted(&run, "10 requests under way at the end");
+            is_noted(&run, "10 requests that were in flight");
             is_noted(&run, "whatever its status");
         }
     }

@@ -117,11 +117,11 @@ mod tests {
         for (text, what) in [
             (
                 "metric_name,timestamp,metric_value,group\nhttp_reqs,then,1,\n",
-                "row 2 has no time but `then`",
+                "row 2 has no time, found `then`",
             ),
             (
                 "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset\n0.1,x\n",
-                "row 2 has no three numbers",
+                "row 2 does not have three numbers",
             ),
         ] {
             let message = crate::import::read(text).unwrap_err().to_string();

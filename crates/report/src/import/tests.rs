@@ -88,7 +88,7 @@ fn a_crossed_threshold_of_k6_is_named_whichever_way_it_is_written() {
     // `true` in the one, `ok: false` in the other; p(95)<2000 held in both.
     for text in [sample!("k6-export.json"), sample!("k6-handle.json")] {
         let run = one(text);
-        is_noted(&run, "threshold was crossed: http_req_duration: p(99)<1");
+        is_noted(&run, "crossed threshold: http_req_duration: p(99)<1");
         assert!(
             !run.notes.join("\n").contains("p(95)<2000"),
             "{:?}",
@@ -212,7 +212,7 @@ fn wrk2_means_its_first_list_and_throws_away_its_first_seconds() {
         ],
         Some((60_000, 26)),
     );
-    is_noted(&run, "wrk2 throws its first 10 s away");
+    is_noted(&run, "wrk2 discards its first 10 s");
     let table = one(sample!("table.hgrm"));
     claims(
         &table,
@@ -236,7 +236,7 @@ fn every_answer_is_a_success_to_oha_and_not_to_us() {
         Some((32_900, 300)),
     );
     is_noted(&run, "whatever its status");
-    is_noted(&run, "10 requests under way at the end");
+    is_noted(&run, "10 requests that were in flight");
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn bombardier_counts_microseconds_and_its_deviation_is_left_out() {
     );
     for run in [run, text] {
         assert!(!run.figures.contains_key(&Stdev));
-        is_noted(&run, "computed wrongly");
+        is_noted(&run, "standard deviations wrongly");
     }
 }
 
@@ -398,15 +398,15 @@ fn a_file_that_lacks_something_names_it() {
     for (text, missing) in [
         (
             r#"{"metrics": {"http_reqs": {"count": 1}}}"#,
-            "this is k6 --summary-export, but `http_req_duration`",
+            "this is k6 --summary-export, but it has no `http_req_duration`",
         ),
         (
             r#"{"latencies": {"99th": 1}, "status_codes": {}}"#,
-            "`requests` is no number",
+            "`requests` is not a number",
         ),
         (
             "Thread Stats\n  Latency  1ms 1ms 2ms\nRequests/sec: 3\n",
-            "`requests in` is not in it",
+            "it has no `requests in`",
         ),
         (
             r#"{"type":"Metric","data":{"name":"x"},"metric":"x"}"#,

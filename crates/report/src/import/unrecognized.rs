@@ -14,7 +14,7 @@ struct Mistake {
 const MISTAKES: [Mistake; 10] = [
     Mistake {
         is_it: |document| starts(document, &["<!doctype html", "<html"]),
-        what: "a page in HTML (of a report by `weigh` give the folder or its recording.json)",
+        what: "a page in HTML (for a report of `weigh`, give the folder or its recording.json)",
     },
     Mistake {
         is_it: |document| starts(document, &["# "]) && document.text.contains("## How to read"),
@@ -38,15 +38,15 @@ const MISTAKES: [Mistake; 10] = [
     },
     Mistake {
         is_it: |document| document.has(&["DurationHistogram"]),
-        what: "JSON of Fortio, which is not read",
+        what: "JSON of Fortio, which is not supported",
     },
     Mistake {
         is_it: |document| document.has(&["rawData"]) && document.has(&["frameworks"]),
-        what: "results of TechEmpower's toolset, which keep no percentiles and are not read",
+        what: "results of TechEmpower's toolset, which have no percentiles and are not supported",
     },
     Mistake {
         is_it: |document| starts(document, &["Type,Name,Request Count", "timeStamp,elapsed,"]),
-        what: "a table of Locust or JMeter, which is not read",
+        what: "a table of Locust or JMeter, which is not supported",
     },
     Mistake {
         is_it: |document| {
@@ -68,7 +68,7 @@ fn has_text(document: &Document<'_>, parts: &[&str]) -> bool {
     parts.iter().all(|part| document.text.contains(part))
 }
 
-/// What it is, in few words.
+/// The kind of the file, in few words.
 pub(super) fn description(document: &Document<'_>) -> String {
     if let Some(mistake) = MISTAKES.iter().find(|mistake| (mistake.is_it)(document)) {
         return mistake.what.to_owned();
@@ -83,7 +83,7 @@ pub(super) fn description(document: &Document<'_>) -> String {
                 .collect();
             format!("JSON with the keys {}", keys.join(", "))
         }
-        Ok(_) => "JSON that is no object".to_owned(),
+        Ok(_) => "JSON that is not an object".to_owned(),
         Err(error) => text(document.text, error),
     }
 }
@@ -114,12 +114,12 @@ mod tests {
     #[test]
     fn a_file_of_no_tool_says_what_it_looks_like_and_which_tools_are_known() {
         for (text, looks) in [
-            ("{\"a\": 1, \"b\": 2}", "found JSON with the keys `a`, `b`;"),
-            ("{}", "found an empty JSON object;"),
-            ("[1, 2]", "found JSON that is no object;"),
+            ("{\"a\": 1, \"b\": 2}", "found JSON with the keys `a`, `b`."),
+            ("{}", "found an empty JSON object."),
+            ("[1, 2]", "found JSON that is not an object."),
             (
                 "{\n\"latencies\": {\"50th\":",
-                "found JSON that is cut short at line 2 (was the tool stopped?);",
+                "found JSON that is cut short at line 2 (was the tool stopped?).",
             ),
             (
                 "{\"a\": 1,}",
@@ -127,7 +127,7 @@ mod tests {
             ),
             (
                 "Dear diary,\n",
-                "found text that begins with `Dear diary,`;",
+                "found text that begins with `Dear diary,`.",
             ),
             ("  \n", "found an empty file (did the tool fail"),
             ("", "found an empty file (did the tool fail"),
@@ -160,7 +160,10 @@ mod tests {
                 "run it with --export-json FILE",
             ),
             ("command,mean,stddev,median\n", "--export-json FILE"),
-            ("{\"DurationHistogram\": {}}", "Fortio, which is not read"),
+            (
+                "{\"DurationHistogram\": {}}",
+                "Fortio, which is not supported",
+            ),
             (
                 "{\"format\": \"weighbridge-recording\", \"method\":",
                 "a recording of `weigh` that is cut short",

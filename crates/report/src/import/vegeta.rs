@@ -70,12 +70,12 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
         ],
     );
     if run.figures.is_empty() {
-        return Err(Missing("its row `Latencies` has no durations".to_owned()));
+        return Err(Missing("the row `Latencies` has no durations".to_owned()));
     }
     let requests = row(document.text, "Requests")?;
     let count = |name: &str| value(&requests, name).and_then(words::number);
     let sent =
-        count("total").ok_or_else(|| Missing("its row `Requests` has no total".to_owned()))?;
+        count("total").ok_or_else(|| Missing("the row `Requests` has no total".to_owned()))?;
     run.offered_per_s = count("rate");
     let codes = row(document.text, "Status Codes")?;
     let succeeded: u64 = codes
@@ -103,8 +103,8 @@ fn notes(run: &mut ForeignRun) {
     run.note(CLOCK);
 }
 
-pub(super) const CLOCK: &str = "vegeta counts latency from the actual send; once all workers are \
-                                busy the schedule slips unseen";
+pub(super) const CLOCK: &str = "vegeta counts latency from the actual send. If all workers are \
+                                busy, the schedule slips unseen";
 
 /// The names in the brackets of a row, and what stands behind them.
 type Row<'a> = (Vec<&'a str>, Vec<&'a str>);
@@ -113,8 +113,7 @@ fn row<'a>(text: &'a str, label: &str) -> Result<Row<'a>, Missing> {
     let parts = words::rest_of(text, label)
         .and_then(|rest| rest.split_once('['))
         .and_then(|(_, rest)| rest.split_once(']'));
-    let (names, values) =
-        parts.ok_or_else(|| Missing(format!("the row `{label}` is not in it")))?;
+    let (names, values) = parts.ok_or_else(|| Missing(format!("it has no row `{label}`")))?;
     let split = |list: &'a str| list.split(',').map(str::trim).collect();
     Ok((split(names), split(values)))
 }

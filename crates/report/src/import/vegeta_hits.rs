@@ -54,7 +54,7 @@ fn json(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
             .map_err(|error| Missing(format!("line {} is broken: {error}", index + 1)))?;
         let at: Timestamp = line.timestamp.parse().map_err(|_| {
             Missing(format!(
-                "hit {} has no time but `{}`",
+                "hit {} has no time, found `{}`",
                 line.seq, line.timestamp
             ))
         })?;
@@ -76,7 +76,7 @@ fn json(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
 fn csv(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let hit = |row: Result<(usize, csv::StringRecord), Missing>| {
         let (number, row) = row?;
-        of_csv(&row).ok_or_else(|| Missing(format!("row {number} is no hit")))
+        of_csv(&row).ok_or_else(|| Missing(format!("row {number} is not a hit")))
     };
     let hits: Result<Vec<Hit>, Missing> = samples::rows(document.text, false).map(hit).collect();
     run(CSV_SHAPE, &hits?)

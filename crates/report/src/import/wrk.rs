@@ -80,7 +80,7 @@ fn counts(run: &mut ForeignRun, text: &str) -> Result<(), Missing> {
     let line = text
         .lines()
         .find_map(|line| line.split_once(" requests in "));
-    let (answers, rest) = line.ok_or_else(|| Missing("`requests in` is not in it".to_owned()))?;
+    let (answers, rest) = line.ok_or_else(|| Missing("it has no `requests in`".to_owned()))?;
     let answers = words::number(answers)
         .ok_or_else(|| Missing("`requests in` has no count before it".to_owned()))?;
     let other_status = words::number_after(text, "Non-2xx or 3xx responses:").unwrap_or(0.0);
@@ -114,14 +114,14 @@ fn quantile(text: &str, share: f64) -> Option<f64> {
 fn notes(run: &mut ForeignRun, is_wrk2: bool) {
     if is_wrk2 {
         run.note(format!(
-            "wrk2 throws its first 10 s away as calibration: its latencies are those of fewer than \
-             the {} requests counted",
+            "wrk2 discards its first 10 s as calibration, so its latencies come from fewer than the \
+             {} counted requests",
             digits::count(run.succeeded.unwrap_or(0) + run.failed.unwrap_or(0))
         ));
     } else {
         run.note("wrk fills in latencies that it did not measure before it computes percentiles");
         if !run.figures.contains_key(&Metric::P99) {
-            run.note("percentiles are not in it: ask wrk for them with --latency");
+            run.note("it has no percentiles. Run wrk with --latency");
         }
     }
 }

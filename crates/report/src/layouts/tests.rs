@@ -140,7 +140,7 @@ fn a_lab_lays_out_one_variant_with_its_rounds_merged() {
     let error = Layout::Ab.render(&recording, Some("c")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the recording has no variant `c`; it has `a`, `b`"
+        "expected a variant of the recording, found `c`. The variants are `a`, `b`"
     );
 }
 
@@ -155,7 +155,7 @@ fn a_variant_without_a_number_gives_none_in_any_layout() {
         let error = layout.render(&recording, None).unwrap_err().to_string();
         assert_eq!(
             error,
-            "`a` has no number to lay out: invalid: `server` was killed by signal 9"
+            "`a` has no figures to print: invalid: `server` was killed by signal 9"
         );
     }
 }

@@ -128,11 +128,11 @@ fn what_is_not_each_shard_of_one_load_once_is_refused() {
     told.push(refused(when));
     insta::assert_snapshot!(told.join("\n"), @r"
     expected the recordings of all shards of a load, found none
-    expected each of 3 shards once, shard 2/3 is missing
-    expected each of 3 shards once, shard 3/3 is missing
-    expected each of 3 shards once, `2.json` is there twice
-    `1.json` and `3.json` are not of one load: their timeouts differ
-    `1.json` is a lab; only single loads (`weigh load --shard`) are put together
-    `1.json` does not say when it began: failed to parse four digit integer as year: invalid digit, expected 0-9 but got s
+    expected each of 3 shards once, but shard 2/3 is missing
+    expected each of 3 shards once, but shard 3/3 is missing
+    expected each of 3 shards once, but the shard of `2.json` appears twice
+    expected shards of one load, found different timeouts in `1.json` and `3.json`
+    expected shards of a single load (`weigh load --shard`), found the lab `1.json`
+    `1.json` has no valid start time: failed to parse four digit integer as year: invalid digit, expected 0-9 but got s
     ");
 }

@@ -41,17 +41,17 @@ impl Revision {
 }
 
 impl Revisions {
-    /// What was compared, in a sentence.
+    /// The compared revisions, in a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
         let Revisions { base, head, .. } = self;
         let uncommitted = if head.uncommitted {
-            ", with changes that are not committed"
+            ", with uncommitted changes"
         } else {
             ""
         };
         let mut out = format!(
-            "base is {} ({}), {}; head is {} ({}){uncommitted}",
+            "base is {} ({}), {}. Head is {} ({}){uncommitted}",
             base.in_short(),
             base.subject,
             base.name,
@@ -59,11 +59,11 @@ impl Revisions {
             head.subject,
         );
         if self.is_same {
-            out += "; both hold the same files, so any difference is noise";
+            out += ". Both have the same files, so any difference is noise";
         } else if !self.unchanged.is_empty() {
             let names: Vec<String> = self.unchanged.iter().map(|it| format!("`{it}`")).collect();
             out += &format!(
-                "; built the same in both, byte for byte: {}",
+                ". Both builds are equal byte for byte: {}",
                 names.join(", ")
             );
         }
@@ -93,12 +93,12 @@ mod tests {
             unchanged: vec!["db".to_owned()],
         };
         insta::assert_snapshot!(revisions.sentence(), @"
-        base is 012301230 (subject of where HEAD left main), where HEAD left main; head is abcdabcda (subject of HEAD); built the same in both, byte for byte: `db`
+        base is 012301230 (subject of where HEAD left main), where HEAD left main. Head is abcdabcda (subject of HEAD). Both builds are equal byte for byte: `db`
         ");
         revisions.head.uncommitted = true;
         revisions.is_same = true;
         insta::assert_snapshot!(revisions.sentence(), @"
-        base is 012301230 (subject of where HEAD left main), where HEAD left main; head is abcdabcda (subject of HEAD), with changes that are not committed; both hold the same files, so any difference is noise
+        base is 012301230 (subject of where HEAD left main), where HEAD left main. Head is abcdabcda (subject of HEAD), with uncommitted changes. Both have the same files, so any difference is noise
         ");
     }
 }

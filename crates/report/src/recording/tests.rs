@@ -51,11 +51,11 @@ fn other_formats_and_newer_methods_are_refused_with_what_to_do() {
     let show = |read: Result<Recording, ReadError>| read.unwrap_err().to_string();
     insta::assert_snapshot!(
         show(changed(|value| value["format"] = "k6".into())),
-        @"expected `format` to be `weighbridge-recording`, found `k6`; is it a `recording.json` of `weigh`?"
+        @"expected `format` to be `weighbridge-recording`, found `k6`. Is it a `recording.json` of `weigh`?"
     );
     insta::assert_snapshot!(
         show(Recording::from_json("{}")),
-        @"expected `format` to be `weighbridge-recording`, found none; is it a `recording.json` of `weigh`?"
+        @"expected `format` to be `weighbridge-recording`, found none. Is it a `recording.json` of `weigh`?"
     );
     insta::assert_snapshot!(
         show(changed(|value| {
@@ -63,7 +63,7 @@ fn other_formats_and_newer_methods_are_refused_with_what_to_do() {
             value["weigh"]["version"] = "7.1.0".into();
             value.as_object_mut().unwrap().remove("rounds");
         })),
-        @"the recording was made by method 9 and this `weigh` knows methods up to 3; read it with `weigh` 7.1.0 or newer"
+        @"expected a recording of method 3 or older, found method 9. Read it with `weigh` 7.1.0 or newer"
     );
 }
 

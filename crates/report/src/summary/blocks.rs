@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(blocks(1_000, Metric::Max), None);
         let (ruling, reason) = ruled(&load(240, restless()), "p99 value < 2ms");
         assert_eq!(ruling, Ruling::Undecided);
-        assert!(reason.contains("load for longer"), "{reason}");
+        assert!(reason.contains("Load for longer"), "{reason}");
     }
 
     #[test]
@@ -220,6 +220,9 @@ mod tests {
     fn a_load_without_blocks_has_no_intervals() {
         let (ruling, reason) = ruled(&Sample::load_alone(true), "p99 value < 2s");
         assert_eq!(ruling, Ruling::Undecided);
-        assert!(reason.contains("recorded without blocks"), "{reason}");
+        assert!(
+            reason.contains("recorded the load without blocks"),
+            "{reason}"
+        );
     }
 }

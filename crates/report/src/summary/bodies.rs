@@ -130,19 +130,19 @@ pub fn notes(variant: &str, proof: &Proof) -> Vec<String> {
     for answer in &proof.answers {
         if let Some(coding) = &answer.coding_if_asked {
             notes.push(format!(
-                "`{variant}` compresses when asked: add `headers: {{Accept-Encoding: {coding}}}`"
+                "`{variant}` can compress its responses. To measure that, add `headers: {{Accept-Encoding: {coding}}}`"
             ));
         }
         if let Some(why) = &answer.not_compared {
             notes.push(format!(
-                "`{variant}`: the body of request `{}` was not compared with the baseline's: {why}",
+                "`{variant}`: the body of request `{}` was not compared with the body of the baseline: {why}",
                 answer.request
             ));
         }
         if let Some(encoding) = answer.encoding.as_ref().filter(|it| it.varies) {
             notes.push(format!(
-                "`{variant}` encodes the same content as other bytes each time (request `{}`, {}), so equal \
-                 bytes do not show equal content",
+                "`{variant}` encodes the same content as different bytes each time (request `{}`, \
+                 {}), so the bytes cannot show whether contents are equal",
                 answer.request, encoding.coding
             ));
         }
@@ -198,7 +198,7 @@ impl BodiesSummary {
         whole(self.decoded_bytes)
     }
 
-    /// How encoded bodies were checked under load, in words.
+    /// The ways in which encoded bodies were checked under load, in words.
     pub(crate) fn checks(&self) -> String {
         let Some(seen) = &self.checked else {
             return String::new();
@@ -207,7 +207,7 @@ impl BodiesSummary {
             (seen.same_bytes, "by equal bytes"),
             (seen.checksum, "by the checksum of gzip"),
             (seen.decoded, "decoded at once"),
-            (seen.differing, "with bytes of their own"),
+            (seen.differing, "with different bytes"),
         ];
         let mut words: Vec<String> = parts
             .into_iter()

@@ -230,7 +230,7 @@ impl Check {
         if is_shared && self.state == CheckState::Failed {
             self.state = CheckState::Weak;
             self.failed_beyond = None;
-            self.text += "; the rate is that of this machine with the generator on it";
+            self.text += ". The rate is valid for this machine with the generator on it";
         }
     }
 }
@@ -335,11 +335,11 @@ fn excuse_busy_machine(checks: &mut [Check]) {
     if let Some(check) = failed {
         check.state = CheckState::Weak;
         check.failed_beyond = None;
-        check.text += "; other programs kept the cores busy";
+        check.text += ". Other programs kept the cores busy";
     }
 }
 
-/// What lay between generators and targets, and between generators.
+/// Checks of the network between generators and targets, and of the clocks of the generators.
 fn between(watched: &Watched<'_>) -> Vec<Check> {
     let complete = watched.complete;
     let latency_us = watched.figures.latency.quantile_ns(0.5);
@@ -377,12 +377,12 @@ fn failures(totals: &Totals) -> Check {
         "every request had a complete answer".to_owned()
     } else {
         let share = digits::percent(share);
-        format!("{share} of the requests had no complete answer ({kinds}); they have no latency")
+        format!("{share} of the requests had no complete answer ({kinds}), so they have no latency")
     };
     Limits::new(0.0, 0.01).judge(CheckName::Failures, share, text)
 }
 
-/// Cycles of rounds side by side that are in no latency, for all variants alike.
+/// Cycles of rounds side by side that are in no latency. They are the same for all variants.
 fn left_out(complete: &[&RoundRecord]) -> Option<Check> {
     let rounds: Vec<LeftOut> = complete.iter().filter_map(|round| round.left_out).collect();
     let sum = |of: fn(&LeftOut) -> u64| -> u64 { rounds.iter().map(of).sum() };
@@ -402,20 +402,14 @@ fn left_out(complete: &[&RoundRecord]) -> Option<Check> {
     let left_out = sum(LeftOut::total);
     let share = ratio(float(left_out), float(cycles));
     let (place, advice) = match complete.iter().any(|round| round.slices.is_some()) {
-        true => (
-            "figure",
-            "on a quieter machine, or with a shorter `slice`, less is",
-        ),
-        false => (
-            "latency",
-            "with fewer variants, or at a lower rate, fewer are",
-        ),
+        true => ("figure", "Use a quieter machine or a shorter `slice`"),
+        false => ("latency", "Use fewer variants or a lower rate"),
     };
     let text = if left_out == 0 {
         "every cycle counts".to_owned()
     } else {
         format!(
-            "{} of the cycles are in no {place} ({}); {advice} left out",
+            "{} of the cycles are in no {place} ({}). {advice}",
             digits::percent(share),
             named(&kinds)
         )
@@ -429,7 +423,7 @@ fn left_out(complete: &[&RoundRecord]) -> Option<Check> {
 fn left_out_slower(complete: &[&RoundRecord]) -> Option<Check> {
     let rise = left_out::rise(complete)?;
     let text = format!(
-        "with the requests that were left out because the generator did not run, the mean latency would be {} {}",
+        "the mean latency would be {} {} with the requests that were left out because the generator did not run",
         digits::percent(rise.abs()),
         if rise < 0.0 { "lower" } else { "higher" }
     );
@@ -442,7 +436,9 @@ fn missed(totals: &Totals) -> Check {
         "every planned request was sent".to_owned()
     } else {
         let share = digits::percent(share);
-        format!("{share} of the planned requests were never sent: every connection was busy")
+        format!(
+            "{share} of the planned requests were never sent, because every connection was busy"
+        )
     };
     Limits::new(0.0, 0.001).judge(CheckName::Missed, share, text)
 }
@@ -498,7 +494,7 @@ fn lateness(complete: &[&RoundRecord], figures: &Figures) -> Option<Check> {
     );
     if waited > 0 {
         text += &format!(
-            "; {} more waited for a free connection",
+            ". {} more waited for a free connection",
             digits::count(waited)
         );
     }
@@ -508,10 +504,9 @@ fn lateness(complete: &[&RoundRecord], figures: &Figures) -> Option<Check> {
     if check.state != CheckState::Ok {
         let had_it = |round: &&RoundRecord| round.realtime_share() >= 0.5;
         if !complete.iter().all(|round| round.generator.realtime) {
-            check.text += "; the generator had no real-time priority";
+            check.text += ". The generator had no real-time priority";
         } else if !complete.iter().all(had_it) {
-            check.text +=
-                "; the generator used too much of a core that it shares to have real-time priority";
+            check.text += ". The generator used too much of a shared core for real-time priority";
         }
     }
     Some(check)

@@ -87,8 +87,8 @@ fn size(compared: &Compared<'_>, overhead: &OverheadSummary) -> Option<String> {
     })
 }
 
-/// `: no difference shown; four of five runs like this one would have shown one of 7.0 us, some 3 % of
-/// the baseline's 200 us; half of that takes 31 rounds, some 3 minutes`
+/// `: no difference shown. Four of five runs like this one would show a difference of 7.0 us, some 3 % of
+/// the baseline's 200 us. Half of that takes 31 rounds, some 3 minutes`
 fn would_have_shown(compared: &Compared<'_>, overhead: &OverheadSummary) -> Option<String> {
     let shown = overhead.detectable?;
     let unit = compared.headline.unit();
@@ -98,19 +98,19 @@ fn would_have_shown(compared: &Compared<'_>, overhead: &OverheadSummary) -> Opti
         Some(rounds) => {
             let seconds = compared.round_s.map(|one| one * float(rounds as u64));
             let time = seconds.map_or(String::new(), |it| format!(", some {}", minutes(it)));
-            format!("; half of that takes {rounds} rounds{time}")
+            format!(". Half of that takes {rounds} rounds{time}")
         }
         None => String::new(),
     };
     Some(format!(
-        ": no difference shown; four of five runs like this one would have shown one of {}, {of} \
+        ": no difference shown. Four of five runs like this one would show a difference of {}, {of} \
          {} {baseline}{half}",
         amount(unit, shown),
         compared.whose
     ))
 }
 
-/// What the mean says where it disagrees, and how many requests pay that.
+/// The difference of the mean if it disagrees, and the share of the requests that pay it.
 fn mean_otherwise(compared: &Compared<'_>) -> Option<String> {
     let (_, mean) = few::disagreeing(compared.headline, compared.metrics)?;
     let size = mean.in_words(Metric::Mean)?;
@@ -122,12 +122,12 @@ fn mean_otherwise(compared: &Compared<'_>) -> Option<String> {
     let payers = payers.map_or_else(String::new, |payers| format!(": {payers}"));
     let slow = slow_quarter(compared).unwrap_or_default();
     Some(format!(
-        "; on average, slow requests included, it {word} {size}{payers}{slow}"
+        ". On average, slow requests included, it {word} {size}{payers}{slow}"
     ))
 }
 
-/// What the slowest quarter pays: `; the slowest quarter of the requests 3.9 ms (3.1 to 4.8) more`. None
-/// where no difference of it is shown.
+/// The cost for the slowest quarter: `. The slowest quarter of the requests takes 3.9 ms (3.1 to 4.8) longer`.
+/// `None` if it shows no difference.
 fn slow_quarter(compared: &Compared<'_>) -> Option<String> {
     let overhead = overhead_of(compared, Metric::SlowQuarter)?;
     let word = match overhead.claim {
@@ -137,11 +137,11 @@ fn slow_quarter(compared: &Compared<'_>) -> Option<String> {
     };
     let size = overhead.in_words(Metric::SlowQuarter)?;
     Some(format!(
-        "; the slowest quarter of the requests takes {size} {word}"
+        ". The slowest quarter of the requests takes {size} {word}"
     ))
 }
 
-/// What processor time says where neither the typical latency nor the mean shows it. It is a mean over all
+/// The difference in processor time if neither the typical latency nor the mean shows it. It is a mean over all
 /// requests, and steadier than the mean latency.
 fn processor_time_otherwise(compared: &Compared<'_>) -> Option<String> {
     let (typical, processor) = (
@@ -156,8 +156,8 @@ fn processor_time_otherwise(compared: &Compared<'_>) -> Option<String> {
         && is_more;
     let size = processor.in_words(Metric::Cpu).filter(|_| is_told)?;
     Some(format!(
-        "; processor time rises by {size} a request, so some requests pay more, or work goes on after the \
-         response"
+        ". Processor time rises by {size} a request, so some requests pay more, or work continues \
+         after the response"
     ))
 }
 
@@ -246,13 +246,13 @@ mod tests {
 
     #[test]
     fn nothing_shown_says_what_would_have_been_and_what_half_of_it_takes() {
-        insta::assert_snapshot!(words(2.0, 1.0), @"`rhai`: no difference shown; four of five runs like this one would have shown one of 7.8 us, some 3.9 % of the baseline's 200 us; half of that takes 41 rounds, some 6.2 minutes");
+        insta::assert_snapshot!(words(2.0, 1.0), @"`rhai`: no difference shown. Four of five runs like this one would show a difference of 7.8 us, some 3.9 % of the baseline's 200 us. Half of that takes 41 rounds, some 6.2 minutes");
     }
 
     #[test]
     fn the_mean_is_named_where_it_says_something_else() {
-        insta::assert_snapshot!(words(2.0, 400.0), @"`rhai`: no difference shown; four of five runs like this one would have shown one of 7.8 us, some 3.9 % of the baseline's 200 us; half of that takes 41 rounds, some 6.2 minutes; on average, slow requests included, it costs 400 us (388 to 412)");
-        insta::assert_snapshot!(words(80.0, -40.0), @"`rhai` costs a typical request 80 us (74 to 86), some 40 % of the baseline's typical 200 us; on average, slow requests included, it saves 40 us (28 to 52)");
+        insta::assert_snapshot!(words(2.0, 400.0), @"`rhai`: no difference shown. Four of five runs like this one would show a difference of 7.8 us, some 3.9 % of the baseline's 200 us. Half of that takes 41 rounds, some 6.2 minutes. On average, slow requests included, it costs 400 us (388 to 412)");
+        insta::assert_snapshot!(words(80.0, -40.0), @"`rhai` costs a typical request 80 us (74 to 86), some 40 % of the baseline's typical 200 us. On average, slow requests included, it saves 40 us (28 to 52)");
     }
 
     #[test]
@@ -260,13 +260,13 @@ mod tests {
         let more = words_with(2.0, 1.0, &[(Metric::Cpu, 60.0, 4.0)]);
         assert!(
             more.ends_with(
-                "; processor time rises by 60 us (56 to 64) a request, so some requests pay more, or work \
-                 goes on after the response"
+                ". Processor time rises by 60 us (56 to 64) a request, so some requests pay more, or work \
+                 continues after the response"
             ),
             "{more}"
         );
         let alike = words_with(80.0, 84.0, &[(Metric::Cpu, 90.0, 4.0)]);
-        assert!(!alike.contains("processor time"), "{alike}");
+        assert!(!alike.contains("Processor time"), "{alike}");
     }
 
     #[test]
@@ -274,7 +274,7 @@ mod tests {
         let words = words_with(2.0, 400.0, &[(Metric::SlowQuarter, 1_600.0, 90.0)]);
         assert!(
             words.ends_with(
-                "; the slowest quarter of the requests takes 1.60 ms (1.51 to 1.69) longer"
+                ". The slowest quarter of the requests takes 1.60 ms (1.51 to 1.69) longer"
             ),
             "{words}"
         );

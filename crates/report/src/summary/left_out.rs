@@ -60,14 +60,14 @@ impl LeftOutSummary {
         })
     }
 
-    /// `` `a`: 27 % of the requests are in no latency (mean 206 us); the mean of all requests is 107 us, and
-    /// that of those that count 69.0 us ``. None if at most a hundredth was left out.
+    /// `` `a`: 27 % of the requests are in no latency (mean 206 us). The mean of all requests is 107 us, and
+    /// the mean of the counted requests is 69.0 us ``. `None` if at most a hundredth was left out.
     pub(crate) fn sentence(&self, variant: &str) -> Option<String> {
         let us = |value: f64| quantity::figure(Metric::Mean.unit(), value);
         (self.share > WORTH_A_LINE).then(|| {
             format!(
-                "`{variant}`: {} of the requests are in no latency (mean {}); the mean of all requests is {}, \
-                 and that of those that count {}",
+                "`{variant}`: {} of the requests are in no latency (mean {}). The mean of all \
+                 requests is {}, and the mean of the counted requests is {}",
                 digits::percent(self.share),
                 us(self.latency_us_mean),
                 us(self.latency_us_mean_all),
@@ -192,7 +192,7 @@ mod tests {
             "{found:?}"
         );
         assert_eq!(summary.variants[0].left_out, None);
-        let words = "the mean of all requests is 1.02 ms, and that of those that count";
+        let words = "The mean of all requests is 1.02 ms, and the mean of the counted requests";
         for shown in [
             crate::text(&recording, &summary, crate::Terminal::plain(300)),
             crate::full_text(&recording, &summary, crate::Terminal::plain(300)),
@@ -210,7 +210,7 @@ mod tests {
         let summary = Summary::of(&recording);
         assert!(summary.variants[1].left_out.is_some());
         let shown = crate::full_text(&recording, &summary, crate::Terminal::plain(300));
-        assert!(!shown.contains("the mean of all requests"), "{shown}");
+        assert!(!shown.contains("The mean of all requests"), "{shown}");
     }
 
     #[test]

@@ -26,13 +26,13 @@ pub(super) fn check(floor: Option<&NoiseFloor>, mean: Option<&MetricSummary>) ->
     let made_at = floor.made_at.get(..10).unwrap_or(&floor.made_at);
     let text = if overhead_us < floor.latency_us_mean {
         format!(
-            "the mean latency differs by {found}, and two equal things differ by up to {limit} on \
-             this machine (`weigh tare` of {made_at}): this is no finding"
+            "the mean latency differs by {found}, but two equal systems differ by up to {limit} on \
+             this machine (`weigh tare` of {made_at}), so this difference shows nothing"
         )
     } else {
         format!(
-            "the mean latency differs by {found}, two equal things by {limit} at most (`weigh tare` \
-             of {made_at})"
+            "the mean latency differs by {found}, two equal systems by at most {limit} (`weigh \
+             tare` of {made_at})"
         )
     };
     // Weak and never failed: the figures stand, and only the finding does not.

@@ -108,10 +108,7 @@ impl<'a> Row<'a> {
         });
         let invalid = invalid.or_else(|| {
             complete.is_empty().then(|| {
-                Verdict::invalid(
-                    InvalidKind::Interrupted,
-                    "no round of it was measured to the end",
-                )
+                Verdict::invalid(InvalidKind::Interrupted, "no round was measured to the end")
             })
         });
         Self {

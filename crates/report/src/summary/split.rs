@@ -78,12 +78,13 @@ impl SplitSummary {
         })
     }
 
-    /// `Rounds of 2 s instead of 10 s would give intervals of 0.6 times the width in the same time.`
+    /// `By the mean latency of this run, rounds of 2 s instead of 10 s would give 0.6 times the width of the
+    /// intervals in the same time.`
     pub(crate) fn sentence(&self) -> String {
         let seconds = |value: f64| digits::value(value, Some(value * 0.05));
         format!(
-            "Rounds of {} s instead of {} s would give intervals of {} times the width in the same time, by \
-             the mean latency of this run.",
+            "By the mean latency of this run, rounds of {} s instead of {} s would give {} times \
+             the width of the intervals in the same time.",
             seconds(self.load_s_best),
             seconds(self.load_s),
             digits::value(self.width, Some(0.1))
@@ -216,7 +217,7 @@ mod tests {
         assert!(split.load_s_best < split.load_s / 2.0, "{split:?}");
         assert!(split.width < 0.6, "{split:?}");
         let shown = crate::full_text(&recording, &summary, crate::Terminal::plain(300));
-        assert!(shown.contains("s would give intervals of 0."), "{shown}");
+        assert!(shown.contains("s would give 0."), "{shown}");
     }
 
     #[test]

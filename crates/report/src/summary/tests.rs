@@ -193,7 +193,7 @@ fn a_variant_without_proof_has_no_number() {
     recording.variants[1].proof = Some(Proof::default());
     let summary = Summary::of(&recording);
     assert!(!summary.variants[1].has_number());
-    insta::assert_snapshot!(summary.variants[1].verdict_text, @"invalid: it was not seen to do its work before the load");
+    insta::assert_snapshot!(summary.variants[1].verdict_text, @"invalid: no proof before the load shows that it does its work");
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn without_a_valid_baseline_nothing_is_compared() {
             .is_none()
     );
     insta::assert_snapshot!(verdicts(&recording), @"
-    a: invalid: it was not seen to do its work before the load
+    a: invalid: no proof before the load shows that it does its work
     b: not compared: the baseline has no number
     ");
 }
@@ -304,7 +304,7 @@ fn lost_time_breaks_littles_law_and_withholds_the_verdict() {
     );
     assert_eq!(state(&summary, "a", CheckName::LittlesLaw), CheckState::Ok);
     assert!(!summary.variants[1].has_number());
-    insta::assert_snapshot!(summary.variants[1].verdict_text, @"no verdict: connections and throughput × mean latency are 50 % apart; ~-56.2 ±0.3 % requests/s, not trusted");
+    insta::assert_snapshot!(summary.variants[1].verdict_text, @"no verdict: connections and throughput × mean latency differ by 50 %; ~-56.2 ±0.3 % requests/s, not trusted");
 }
 
 #[test]

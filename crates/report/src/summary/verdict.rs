@@ -277,7 +277,7 @@ pub(super) fn invalid(judged: &Judged<'_>) -> Option<Verdict> {
             .as_ref()
             .is_none_or(|proof| proof.answers.is_empty())
     {
-        let reason = "it was not seen to do its work before the load";
+        let reason = "no proof before the load shows that it does its work";
         return Some(Verdict::invalid(InvalidKind::NotProven, reason));
     }
     if kind == Kind::Lab {

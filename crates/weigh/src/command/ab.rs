@@ -177,8 +177,9 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
     let mut headers: Vec<(String, String)> = headers.collect::<Result<_, _>>()?;
     if address::authorization(&args.a) != address::authorization(&args.b) {
         return Err(Failure::bad_input(
-            "expected the same name and password in both URLs, found different ones; write the lab \
-             with --write-lab, without them, and give each variant its own `headers`",
+            "expected the same name and password in both URLs, found different credentials. Write \
+             the lab with --write-lab and without credentials, and give each variant its own \
+             `headers`",
         ));
     }
     address::with_authorization(&args.a, &mut headers).map_err(Failure::bad_input)?;

@@ -53,21 +53,21 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let own = labs::read(&args.lab.labs, args.lab.wishes(), console)?;
     let [lab] = own.as_slice() else {
         return Err(Failure::bad_input(format!(
-            "expected one lab, since a commit has one verdict, found {}",
+            "expected one lab, because a commit has one verdict, found {}",
             own.len()
         )));
     };
     if !args.lab.gates.is_any() && lab.gates.is_empty() {
         return Err(Failure::bad_input(format!(
-            "expected a gate that tells good from bad, found none in `{}`; add one, such as \
-             --gate 'typical overhead < 20us' --gate 'mean overhead < 60us'",
+            "expected a gate to separate good from bad, found none in `{}`. Add one, such as --gate \
+             'typical overhead < 20us' --gate 'mean overhead < 60us'",
             lab.name
         )));
     }
     if !lab.sweep.is_empty() {
         return Err(Failure::bad_input(format!(
-            "`{}` is a sweep, which has a verdict at each of its loads, and a commit has one; give the \
-             lab one load, `rate` or `connections`",
+            "expected a lab with one load, because a commit has one verdict, found the sweep `{}`. \
+             Give the lab one `rate` or one number of `connections`",
             lab.name
         )));
     }
@@ -149,8 +149,8 @@ impl Search<'_> {
             return Err(Failure {
                 exit: Exit::Withheld,
                 message: format!(
-                    "nothing to search for: {} is {} and should be bad; choose another with --bad, \
-                     another gate, or more rounds",
+                    "expected a bad commit to start the search, found that {} is {}. Choose another \
+                     commit with --bad, another gate, or more rounds",
                     bad.shown.in_short(),
                     found.word()
                 ),
@@ -173,7 +173,10 @@ impl Search<'_> {
             // git leaves with an error when only skipped commits are left, and lists them.
             said = git(&head, &["bisect", found.word()]).map_err(|failure| Failure {
                 exit: Exit::Withheld,
-                message: format!("the first bad commit cannot be told: {}", failure.message),
+                message: format!(
+                    "the first bad commit cannot be determined: {}",
+                    failure.message
+                ),
             })?;
         }
         Err(Failure::bug(format!(

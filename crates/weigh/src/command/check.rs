@@ -55,13 +55,14 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
             }
             manifests::read(lab, &Disk, None).map_err(Failure::bad_input)?;
             console.answer(&format!(
-                "- {} variants, which a cluster can have",
+                "- {} variants, possible in a cluster",
                 lab.variants.len() + 1
             ));
             continue;
         }
-        let logs = tempfile::tempdir()
-            .map_err(|error| Failure::not_ready(format!("no temporary folder: {error}")))?;
+        let logs = tempfile::tempdir().map_err(|error| {
+            Failure::not_ready(format!("cannot create a temporary folder: {error}"))
+        })?;
         let addresses = Addresses::of(lab, &args.consent)?;
         let experiment = Experiment::new(lab, addresses, logs.path(), (console, stop))?;
         let checked = experiment.check(&mut builds)?;

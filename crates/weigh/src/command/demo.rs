@@ -34,12 +34,12 @@ const FILE: &str = "demo.yaml";
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
     let program = environment::own_path()
-        .map_err(|error| Failure::bug(format!("weigh does not find its own program: {error}")))?;
+        .map_err(|error| Failure::bug(format!("weigh cannot find its own program: {error}")))?;
     let lab_text = text::lab(&program.to_string_lossy());
     let files = Unwritten(vec![(PathBuf::from(FILE), lab_text.clone().into_bytes())]);
     let lab = lab::parse(Path::new(FILE), &files).map_err(|found| {
         console.say(found.render(console.color));
-        Failure::bug("the lab of `weigh demo` has mistakes; nothing was started")
+        Failure::bug("the lab of `weigh demo` has mistakes. Nothing was started")
     })?;
     let running = Run {
         cluster: None,
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         revisions: None,
         account: None,
     };
-    console.say("weigh: two servers are measured side by side, for some 12 s");
+    console.say("weigh: measuring two servers side by side, for some 12 s");
     let run = running.recorded(&lab, &mut BuildCache::default(), console, stop)?;
     record::write(&run.folder, FILE, &lab_text)?;
     let found = Found::of(&run.summary);

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let recording = experiment.send_shard(told.round, peers)?;
     if stop.is_asked() {
         // What it has seen is a part of its part.
-        return Err(Failure::not_ready("it was asked to end before it was done"));
+        return Err(Failure::not_ready("it was stopped before it was done"));
     }
     let bytes = serde_json::to_vec(&recording)
         .map_err(|error| Failure::bug(format!("the recording cannot be written: {error}")))?;

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 fn show(args: &Args, console: Console) -> Result<Exit, Failure> {
     let mut entries = entries(&args.file)?.ok_or_else(|| {
         Failure::bad_input(format!(
-            "`{}` is not there; begin it with `weigh history add RECORDING…`, or name another with --file",
+            "expected the history `{}`, found no such file. Create it with `weigh history add RECORDING…`, or name another file with --file",
             args.file.display()
         ))
     })?;
@@ -96,7 +96,7 @@ fn show(args: &Args, console: Console) -> Result<Exit, Failure> {
         if !known.contains(lab) {
             let known: Vec<String> = known.into_iter().collect();
             return Err(Failure::bad_input(format!(
-                "expected a lab of the history, found `{lab}`; it has {}",
+                "expected a lab of the history, found `{lab}`. The labs are {}",
                 known.join(", ")
             )));
         }
@@ -141,7 +141,7 @@ fn add(file: &Path, add: &Add, console: Console) -> Result<Exit, Failure> {
         let entries = Entry::of(&recording, &origin);
         if entries.is_empty() {
             console.say(format_args!(
-                "weigh: `{shown}` has no overhead with an interval, so nothing of it is added"
+                "weigh: `{shown}` has no overhead with an interval and is not added"
             ));
         }
         lines.extend(entries.iter().map(|entry| entry.line() + "\n"));

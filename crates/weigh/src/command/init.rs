@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let requests = requests(args, console)?;
     if requests.is_some() && setup.has_path() {
         return Err(Failure::bad_input(
-            "expected a `--url` without a path beside requests, which have paths of their own",
+            "expected a `--url` without a path, because the requests have their own paths",
         ));
     }
     let draft = Draft {
@@ -116,14 +116,14 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     lab::parse(&file, &files).map_err(|found| {
         // Values of flags stand in it, so its mistakes are theirs.
         console.say(found.render(console.color));
-        Failure::bad_input("the lab of these flags has mistakes; nothing was written")
+        Failure::bad_input("the lab of these flags has mistakes. Nothing was written")
     })?;
     write(&args.out, &files)?;
     console.answer(&next(&draft));
     Ok(Exit::Done)
 }
 
-/// What the flags compare.
+/// The servers or services that the flags compare.
 fn setup(args: &Args) -> Result<Setup, Failure> {
     if let [file, service] = args.compose.as_slice() {
         let way_back = way_back(&args.out)?;
@@ -139,15 +139,15 @@ fn setup(args: &Args) -> Result<Setup, Failure> {
         let server = match (args.commands.as_slice(), args.urls.as_slice()) {
             ([command], []) if !proxy.replace(' ', "").contains("{{server.") => {
                 return Err(Failure::bad_input(format!(
-                    "expected {{{{server.addr}}}}, {{{{server.port}}}} or {{{{server.url}}}} in `--proxy`, where \
-                     it is told the address of `{command}`, found none in `{proxy}`"
+                    "expected the address of `{command}` in `--proxy`, as {{{{server.addr}}}}, \
+                     {{{{server.port}}}} or {{{{server.url}}}}, found none in `{proxy}`"
                 )));
             }
             ([command], []) => Server::Command(command.clone()),
             ([], [url]) => Server::Url(url.clone()),
             (commands, urls) => {
                 return Err(Failure::bad_input(format!(
-                    "expected one `--command` or one `--url` beside `--proxy`, found {}; the lab \
+                    "expected one `--command` or one `--url` with `--proxy`, found {}. The lab \
                      compares that server without and with the proxy",
                     commands.len() + urls.len()
                 )));
@@ -164,8 +164,8 @@ fn setup(args: &Args) -> Result<Setup, Failure> {
             "expected a second `--url` to compare with `{url}`, or a `--proxy` before it, found neither"
         ))),
         (commands, urls) => Err(Failure::bad_input(format!(
-            "expected at most two servers to compare, found {}; write two, and add the others to the \
-             lab as variants",
+            "expected at most two servers to compare, found {}. Write two, and add the other \
+             servers to the lab as variants",
             commands.len() + urls.len()
         ))),
     }
@@ -196,8 +196,8 @@ fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> 
     let found = found.map_err(|why| Failure::bad_input(format!("`{shown}`: {why}")))?;
     if found.is_empty() {
         return Err(Failure::bad_input(format!(
-            "expected a request in `{shown}` that a lab can send, found none; the first that was left \
-             out: {}",
+            "expected a request in `{shown}` that a lab can send, found none. The first omitted \
+             request: {}",
             found.first_reason()
         )));
     }
@@ -214,7 +214,9 @@ fn way_back(folder: &Path) -> Result<String, Failure> {
             // From elsewhere there is no way back that holds when something is moved.
             _ => {
                 let here = std::env::current_dir().map_err(|error| {
-                    Failure::bad_input(format!("the current folder is gone: {error}"))
+                    Failure::bad_input(format!(
+                        "the current folder does not exist any more: {error}"
+                    ))
                 })?;
                 return Ok(here.display().to_string());
             }
@@ -231,14 +233,14 @@ fn write(folder: &Path, files: &Unwritten) -> Result<(), Failure> {
     let paths = || files.0.iter().map(|(path, _)| folder.join(path));
     if let Some(taken) = paths().find(|path| path.exists()) {
         return Err(Failure::bad_input(format!(
-            "`{}` exists already and is not replaced; choose another folder with --out",
+            "expected a new file, found that `{}` exists. Choose another folder with --out",
             taken.display()
         )));
     }
     for (path, (_, content)) in paths().zip(&files.0) {
         write_new(&path, content).map_err(|error| {
             Failure::not_ready(format!(
-                "`{}` cannot be written: {error}; choose another folder with --out",
+                "`{}` cannot be written: {error}. Choose another folder with --out",
                 path.display()
             ))
         })?;
@@ -254,17 +256,17 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)
 }
 
-/// What was written, and what to type next.
+/// The path of the lab, and the next commands.
 fn next(draft: &Draft<'_>) -> String {
     let (lab, consent) = (draft.lab, draft.consent());
     format!(
         "Wrote {lab}
 
-What to type next
+Next commands
   weigh check {lab}{consent}
-      proves that every variant answers as it should
+      proves that every variant answers correctly
   weigh lab {lab}{consent}
-      measures, and says what the difference is
+      measures the difference
 "
     )
 }

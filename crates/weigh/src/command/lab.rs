@@ -113,8 +113,8 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     for mut lab in read {
         if lab.variants.is_empty() {
             return Err(Failure::bad_input(format!(
-                "`{}` has no `variants`, so there is nothing to compare its baseline with; \
-                 `weigh pr` compares two revisions of it",
+                "expected `variants` to compare with the baseline, found none in `{}`. `weigh pr` \
+                 compares two revisions of a lab",
                 lab.name
             )));
         }
@@ -150,7 +150,7 @@ impl Args {
         lab.order_asked = self.order.or(lab.order_asked);
         if self.order == Some(Order::InTurn) && lab.groups.is_some() {
             return Err(Failure::bad_input(format!(
-                "`{}` has `groups`, which are side by side; remove them, or `--order in-turn`",
+                "expected `--order side-by-side` for the `groups` of `{}`, found `in-turn`. Remove the groups or `--order in-turn`",
                 lab.name
             )));
         }
@@ -163,15 +163,15 @@ impl Args {
         lab.max_time = self.max_time.unwrap_or(lab.max_time);
         if lab.until == Some(Goal::Gates) && !self.gates.with_those_of(&lab).is_any() {
             return Err(Failure::bad_input(format!(
-                "expected a gate to go on for, found none in `{}` and no `--gate`; add one, such as \
-                 --gate 'mean overhead < 60us', or remove `until: gates`",
+                "expected a gate for `until: gates`, found none in `{}` and no `--gate`. Add one, \
+                 such as --gate 'mean overhead < 60us', or remove `until: gates`",
                 lab.name
             )));
         }
         if self.max_time.is_some() && lab.until.is_none() {
             return Err(Failure::bad_input(format!(
-                "expected `until` beside `--max-time`, found none in `{}` and no `--until`; \
-                 a fixed number of rounds takes its time",
+                "expected `until` with `--max-time`, found none in `{}` and no `--until`. A fixed \
+                 number of rounds has a fixed length",
                 lab.name
             )));
         }
@@ -188,8 +188,8 @@ impl Args {
         let variants = lab.variants.iter_mut();
         for variant in variants.filter(|one| !one.is_quick && !is_asked(one)) {
             variant.absent = Some(format!(
-                "`--quick` leaves it out, as the lab says (`quick: off`); \
-                 `weigh lab {path} --quick --variants '{}'` measures it",
+                "`--quick` omits it, because the lab has `quick: off`. `weigh lab {path} --quick \
+                 --variants '{}'` measures it",
                 variant.name
             ));
         }
@@ -263,7 +263,7 @@ impl Run<'_> {
         let terminal = console.terminal();
         console.answer(&self.format.render(&run.recording, &run.summary, terminal));
         console.say(format_args!(
-            "weigh: recorded in {}; report.html there has the rest, and so has `weigh report --full`",
+            "weigh: recorded in {}. The full report is report.html there, or `weigh report --full`",
             run.folder.display()
         ));
         Ok(run.exit())

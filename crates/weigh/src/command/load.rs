@@ -161,7 +161,7 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
     let connections = shard.connections(args.connections);
     if connections == 0 {
         return Err(Failure::bad_input(format!(
-            "expected at least a connection for each shard, found {} in all; give more with -c",
+            "expected at least one connection for each shard, found {} in all. Give more with -c",
             args.connections
         )));
     }
@@ -190,7 +190,7 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
     })
 }
 
-/// How requests travel: the URL says whether they are encrypted.
+/// The protocol of the requests. The URL decides if they are encrypted.
 fn protocol(args: &Args, url: &Uri) -> Result<Protocol, Failure> {
     let trust = match &args.ca {
         _ if args.insecure => Trust::SkipVerification,
@@ -200,7 +200,7 @@ fn protocol(args: &Args, url: &Uri) -> Result<Protocol, Failure> {
     let is_encrypted = address::is_encrypted(url);
     if !is_encrypted && trust != Trust::System {
         return Err(Failure::bad_input(format!(
-            "--insecure and --ca are about the certificate of an https URL, and `{url}` is not https"
+            "expected an https URL with --insecure or --ca, found `{url}`"
         )));
     }
     Ok(Protocol {
@@ -241,8 +241,8 @@ fn request(args: &Args, url: &Uri) -> Result<Request, Failure> {
     // In wrk and bombardier `-d` is a length, and a user of theirs would wonder what was measured.
     if let Some(text) = args.data.as_deref().filter(|it| lab::duration(it).is_ok()) {
         return Err(Failure::bad_input(format!(
-            "-d is the body here, and `{text}` is a length: write -z {text} to load for so long, \
-             or send this body from a file with -D"
+            "expected a body after -d, found the length `{text}`. For a load of that length write \
+             -z {text}. To send this text as a body, use a file with -D"
         )));
     }
     let body = match (&args.data, &args.data_file) {

@@ -126,12 +126,10 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let listen = args.listen;
     let (listener, address) = TcpListener::bind(listen)
         .and_then(|listener| listener.local_addr().map(|address| (listener, address)))
-        .map_err(|error| {
-            Failure::not_ready(format!("`{listen}` cannot be listened on: {error}"))
-        })?;
+        .map_err(|error| Failure::not_ready(format!("cannot listen on `{listen}`: {error}")))?;
     if args.realtime && !load::raise_priority() {
         return Err(Failure::bad_input(
-            "expected leave for `--realtime`, found none; run as root or raise `ulimit -r`"
+            "expected the permission for `--realtime`, found none. Run as root or raise `ulimit -r`"
                 .to_owned(),
         ));
     }

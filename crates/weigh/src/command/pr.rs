@@ -118,7 +118,7 @@ impl<'a> Change<'a> {
         }
         if labs.iter().any(|lab| lab.until == Some(Goal::Gates)) {
             console.say(format_args!(
-                "weigh: rounds go on until the gates are decided, 6 to {} of them; `--rounds` fixes their number",
+                "weigh: measuring until the gates are decided, 6 to {} rounds. `--rounds` fixes their number",
                 LOOKS.end()
             ));
         }
@@ -187,7 +187,7 @@ impl<'a> Change<'a> {
         flags.wishes().parse(&path, &Disk).map_err(|found| {
             console.say(found.render(console.color));
             Failure::bad_input(format!(
-                "`{}` cannot be read in a worktree of {}; does git ignore it, or a file that it needs?",
+                "`{}` cannot be read in a worktree of {}. Does git ignore it, or a file that it needs?",
                 place.display(),
                 self.head.shown.in_short()
             ))
@@ -237,7 +237,7 @@ fn foretell(file: &Path, labs: &[Lab], gates: &GateArgs, console: Console) -> Re
     let Some(entries) = history::entries(file)? else {
         // The first run of a branch has none yet.
         console.say(format_args!(
-            "weigh: `{}` is not there yet, so nothing is foretold; `weigh history add` begins it",
+            "weigh: no prediction, because `{}` does not exist yet. `weigh history add` creates it",
             file.display()
         ));
         return Ok(());
@@ -274,7 +274,7 @@ fn foretell(file: &Path, labs: &[Lab], gates: &GateArgs, console: Console) -> Re
         match Forecast::of(&entries, plan) {
             Some(forecast) => console.say(format_args!("weigh: {at}{forecast}")),
             None => console.say(format_args!(
-                "weigh: {at}`{}` has no run of `{}` like this one, so nothing is foretold",
+                "weigh: {at}no prediction, because `{}` has no similar run of `{}`",
                 file.display(),
                 lab.name
             )),

@@ -24,7 +24,7 @@ pub(super) fn read_text(given: &Path) -> Result<String, Failure> {
     let shown = path.display();
     files::read_result_text(&path).map_err(|error| {
         Failure::bad_input(format!(
-            "`{shown}` cannot be read: {error}; expected a recording folder or a recording.json"
+            "`{shown}` cannot be read: {error}. Give a recording folder or a recording.json"
         ))
     })
 }

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     };
     if let (Some(_), Format::Page(_)) = (&args.variant, format) {
         return Err(Failure::bad_input(
-            "`--variant` is for the layouts of other tools; this one shows all variants",
+            "`--variant` is only for the layouts of other tools. This layout shows all variants",
         ));
     }
     if let Format::Page(page) = format

@@ -30,7 +30,7 @@ pub(crate) use store::Tare;
 /// lab` shows it next to its results until the processor, the cores or the kernel change.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Leaves with 0 when nothing is failed (weak is no failure), and with 7 when something is."
+    after_help = "The exit code is 0 if no check failed (a weak check is no failure), and 7 if a check failed."
 )]
 pub(crate) struct Args {
     /// Number of rounds. Each round measures the null server twice.
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     if !args.no_keep {
         match tare.store() {
             Ok(path) => console.say(format_args!("weigh: kept in {}", path.display())),
-            Err(reason) => console.warn(&format!("the tare could not be kept: {reason}")),
+            Err(reason) => console.warn(&format!("the tare could not be saved: {reason}")),
         }
     }
     console.answer(&match args.format {
@@ -151,8 +151,8 @@ fn json(tare: &Tare) -> String {
 
 fn text(tare: &Tare) -> String {
     let mut out = format!(
-        "tare: the null server against itself, {} requests/s, {} rounds of 2 x {} ms\n\n  \
-         {:<18} {:>10} {:>12}   (us; a smaller overhead is noise)\n",
+        "tare: the null server against itself, {} requests/s, {} rounds of 2 x {} ms\n\n  {:<18} \
+         {:>10} {:>12}   (us, a smaller overhead is noise)\n",
         tare.requests_per_s, tare.rounds, tare.measurement_ms, "", "found", "noise floor"
     );
     for (name, floor) in floor::names().filter_map(|name| Some((name, tare.floors.get(name)?))) {

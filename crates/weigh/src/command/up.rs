@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     )?;
     let [lab] = labs.as_slice() else {
         return Err(Failure::bad_input(format!(
-            "expected one lab, found {} in `{}`; name one of them",
+            "expected one lab, found {} in `{}`. Name one of them",
             labs.len(),
             args.lab
         )));
@@ -47,8 +47,9 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let variant = choose(lab, args.variant.as_deref())?;
     // Nothing is sent but what `ready` asks for, so no consent is needed.
     let addresses = Addresses::unasked(lab)?;
-    let logs = tempfile::tempdir()
-        .map_err(|error| Failure::not_ready(format!("no temporary folder: {error}")))?;
+    let logs = tempfile::tempdir().map_err(|error| {
+        Failure::not_ready(format!("cannot create a temporary folder: {error}"))
+    })?;
     let projects = Projects::of(lab);
     let mut rig = start_rig(logs.path(), console)?;
     let projects = projects.kept(&mut rig)?;
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         console.answer(&format!("{system}  {url}"));
     }
     console.say(format_args!(
-        "weigh: the systems of `{}` are up; Ctrl-C stops them",
+        "weigh: the systems of `{}` are up. Ctrl-C stops them",
         variant.name
     ));
     let mut ended = None;

@@ -98,7 +98,7 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
     let mut findings = Findings::default();
     match yaml_with_places::read(0, text, "one document", &mut findings) {
         Document::Tree(node) => Ok(value(&node)),
-        _ => Err("what compose prints is no YAML that can be read".to_owned()),
+        _ => Err("the output of compose is not readable YAML".to_owned()),
     }
 }
 
@@ -189,7 +189,7 @@ fn check_names(compose: &Compose, active: &BTreeMap<&str, &Value>, remarks: &mut
         }
         let names = active.keys().copied();
         let help = did_you_mean(name, names.clone()).unwrap_or_else(|| match active.is_empty() {
-            true => "no service of it is in the chosen profiles".to_owned(),
+            true => "the chosen profiles contain no service of it".to_owned(),
             false => format!("it has {}", names.collect::<Vec<_>>().join(", ")),
         });
         remarks.refuse(format!("there is no service `{name}`: {help}"));
@@ -209,7 +209,7 @@ fn networks(
         let given = &resolved["networks"][&name];
         if is_external(given) {
             remarks.refuse(format!(
-                "the network `{name}` is external: services of two variants would answer to one name in it; remove `external`, so that each variant has its own"
+                "the network `{name}` is external, so services of two variants would have the same name in it. Remove `external`, so that each variant has its own network"
             ));
             continue;
         }
@@ -221,7 +221,7 @@ fn networks(
             .is_some_and(|it| it.get("config").is_some())
         {
             remarks.note(format!(
-                "network `{name}`: its `ipam` is left away, as two networks cannot have the same addresses"
+                "network `{name}`: its `ipam` is omitted, because two networks cannot have the same addresses"
             ));
         }
         label(&mut network, labels);

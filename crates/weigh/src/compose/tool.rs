@@ -43,7 +43,7 @@ impl Tool {
         found.map(|words| Tool(words.to_vec())).ok_or_else(|| {
             Invalid::new(
                 InvalidKind::ProgramMissing,
-                "neither `docker compose` nor `docker-compose` is installed, and compose files need one of them; install Docker's compose plugin, or Debian's package `docker-compose`",
+                "compose files need `docker compose` or `docker-compose`, but neither is installed. Install Docker's compose plugin, or Debian's package `docker-compose`",
             )
         })
     }
@@ -62,7 +62,7 @@ impl Tool {
         words.chain(own).chain(rest).collect()
     }
 
-    /// What it makes of a file: anchors, `extends`, `${…}` and files of variables are resolved.
+    /// The resolved file: anchors, `extends`, `${…}` and files of variables are replaced.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl Tool {
             .map_err(|error| cannot(&words[0], &error))?;
         if output.status.success() {
             return String::from_utf8(output.stdout)
-                .map_err(|_| format!("what `{}` prints is no UTF-8 text", self.name()));
+                .map_err(|_| format!("the output of `{}` is not UTF-8 text", self.name()));
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let lines: Vec<String> = said.lines().map(str::to_owned).collect();

@@ -214,7 +214,7 @@ impl Experiment<'_> {
             Load::Open { phases, .. } if phases.len() == 1 => {
                 let planned = first_rate(&self.session.load).per_second();
                 let fitting = schedule::fit::rounded_down(planned * fits_at);
-                format!(" at {planned}/s; they would fit side by side at `rate: {fitting}/s`")
+                format!(" at {planned}/s. They would fit side by side at `rate: {fitting}/s`")
             }
             _ => String::new(),
         }

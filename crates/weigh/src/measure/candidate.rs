@@ -272,7 +272,7 @@ impl<'a> Candidates<'a> {
             ),
             None => Invalid::new(
                 InvalidKind::NotNeeded,
-                "not measured: no variant was left to compare it with",
+                "not measured, because no variant is left for a comparison",
             ),
         }
     }

@@ -271,7 +271,7 @@ impl fmt::Display for Shown<'_> {
         let verdict = if step.is_sustained {
             "sustained"
         } else if step.is_disturbed {
-            "again, as others had the processors"
+            "again, because other programs used the processors"
         } else {
             "not sustained"
         };
@@ -296,8 +296,8 @@ fn not_sustained(steps: &[SearchStep], capacity: Capacity, wrong: Option<String>
     Invalid::new(
         InvalidKind::LoadFailed,
         format!(
-            "the lowest rate of the search is not sustained with p99 below {:?}: {}; \
-             lower `capacity.from`",
+            "the lowest rate of the search is not sustained with p99 below {:?}: {}. Lower \
+             `capacity.from`",
             capacity.p99_below(),
             Shown(last)
         ),

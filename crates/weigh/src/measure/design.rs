@@ -189,7 +189,7 @@ fn too_many_instances(candidates: &[&Candidate<'_>], cores: usize) -> Option<Str
     let setups = candidates.iter().flat_map(|one| one.variant.systems());
     let wanted: f64 = setups.map(of_setup).sum();
     (wanted > cores as f64).then(|| {
-        format!("the instances of all variants together want {wanted} cores, and there are {cores}")
+        format!("the instances of all variants together need {wanted} cores, but there are {cores}")
     })
 }
 
@@ -215,7 +215,7 @@ fn too_much_memory(candidates: &[&Candidate<'_>], available: u64) -> Option<Stri
     (candidates.len() > 1 && needed > available).then(|| {
         let mib = |bytes: u64| bytes.div_ceil(1 << 20);
         format!(
-            "the systems of all variants together may take {} MiB of memory, and {} MiB are free",
+            "the systems of all variants together may use {} MiB of memory, but only {} MiB are free",
             mib(needed),
             mib(available)
         )

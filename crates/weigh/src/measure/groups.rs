@@ -253,7 +253,7 @@ pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
     if let Some((variant, pair)) = fullest.filter(|(_, pair)| *pair > PAIR_SHARE) {
         return Crowd::PairDoesNotFit {
             because: format!(
-                "`{}` and its baseline together would use {:.0} % of the cores that they may run on",
+                "`{}` and its baseline together would use {:.0} % of their cores",
                 variant.name,
                 pair * 100.0
             ),
@@ -294,7 +294,7 @@ pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
     }
     let because = match heavy.is_empty() {
         true => format!(
-            "all together would use {:.0} % of the cores that they may run on",
+            "all variants together would use {:.0} % of their cores",
             all.0 * 100.0
         ),
         false => format!(

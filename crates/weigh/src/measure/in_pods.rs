@@ -314,7 +314,7 @@ impl Experiment<'_> {
             if let Some(invalid) = reason {
                 self.reject(*id, invalid);
             } else if own.is_none() && !self.candidates.is_needless(*id) {
-                let reason = "not all generators have measured it".to_owned();
+                let reason = "some generators have no measurement of it".to_owned();
                 let invalid = Invalid::new(InvalidKind::LoadFailed, reason);
                 self.reject(*id, in_round(invalid, round.number));
             }
@@ -372,7 +372,7 @@ impl Experiment<'_> {
         {
             self.session
                 .progress
-                .note(&format!("processor time is not known: {reason}"));
+                .note(&format!("processor time is unknown: {reason}"));
         }
         let mut placed = Vec::new();
         let text = |pod: &PodState, variant: Option<String>, system: &str| PlacedText {
@@ -418,8 +418,8 @@ impl Experiment<'_> {
             nodes: stage.node_texts(),
             placed: stage.placed.clone(),
             processor_time: match stage.reads_kubelets {
-                true => "by the kubelet, which reads counters about every 10 s: between the first and the last reading within the load".to_owned(),
-                false => "not known: kubelets may not be asked".to_owned(),
+                true => "from the kubelet (a reading about every 10 s), between the first and the last reading within the load".to_owned(),
+                false => "unknown, because access to kubelets is not allowed".to_owned(),
             },
         }
     }

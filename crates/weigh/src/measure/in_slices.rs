@@ -113,8 +113,8 @@ impl Experiment<'_> {
         // Rounding loses a nanosecond a cycle.
         if counted > lengths.total + Duration::from_micros(1) {
             let line = format!(
-                "each variant has the load for {:.0} ms of a round instead of {:.0} ms: \
-                 a request takes {:.1} ms",
+                "each variant receives load for {:.0} ms of a round instead of {:.0} ms, because a \
+                 request takes {:.1} ms",
                 milliseconds(counted),
                 milliseconds(lengths.total),
                 milliseconds(lengths.latency)

@@ -80,7 +80,7 @@ impl Peers {
 fn alone(reason: String) -> Invalid {
     Invalid::new(
         InvalidKind::LoadFailed,
-        format!("the generators are not complete: {reason}"),
+        format!("not all generators are present: {reason}"),
     )
 }
 

@@ -25,7 +25,7 @@ fn took(part: &RoundRecord) -> Duration {
     Duration::from_micros(slices.unwrap_or(part.elapsed_us))
 }
 
-/// What the pods of a system used, as far as kubelets have told.
+/// The resources that the pods of a system used, by the kubelets.
 pub(super) fn used(
     stage: &Stage<'_>,
     wanted: &Wanted<'_>,
@@ -56,9 +56,9 @@ pub(super) fn used(
             format!("kubelet, over {:.1} s of the load", over.as_secs_f64())
         }
         None if stage.reads_kubelets => {
-            "kubelet: no two readings of it lie within the load".to_owned()
+            "kubelet: fewer than two readings within the load".to_owned()
         }
-        None => "kubelet: may not be asked".to_owned(),
+        None => "kubelet: access is not allowed".to_owned(),
     };
     let took = took(whole);
     SystemUsage {

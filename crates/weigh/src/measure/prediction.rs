@@ -179,10 +179,10 @@ impl Experiment<'_> {
         let shown: Vec<String> = shown.collect();
         match shown.is_empty() {
             true => format!(
-                "no difference can be shown: that takes {needed} rounds, and the lab has {rounds}"
+                "the run cannot show a difference, because that needs {needed} rounds and the lab has {rounds}"
             ),
             false => format!(
-                "smallest difference that it would probably show: {}. Starts differ too, so expect more",
+                "smallest difference that the run would probably show: {}. Starts differ too, so expect more",
                 shown.join(", ")
             ),
         }

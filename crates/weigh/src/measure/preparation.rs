@@ -49,7 +49,7 @@ impl Experiment<'_> {
         for (setup, record) in setups.iter().zip(&mut candidate.systems) {
             if let Some(log) = builds.will_build(setup, logs) {
                 let line = format!(
-                    "building {} for {name}; log: {}",
+                    "building {} for {name}, log: {}",
                     setup.system,
                     log.display()
                 );
@@ -121,7 +121,7 @@ impl Experiment<'_> {
         let candidate = self.candidates.get(id);
         for request in proven.varying(candidate.variant) {
             self.session.progress.note(&format!(
-                "{}: request `{request}` gets a different body each time, so bodies are not compared",
+                "{}: the answer to request `{request}` has a different body each time, so bodies are not compared",
                 candidate.name()
             ));
         }

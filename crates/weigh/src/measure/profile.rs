@@ -228,12 +228,12 @@ impl Seen {
         let mut missing: Vec<String> = perf.blind_spot().map(str::to_owned).into_iter().collect();
         if stacks.samples() == 0 {
             // A system that is idle is no mistake, and an empty drawing would look like one.
-            missing.push("the system was never found at work".to_owned());
+            missing.push("no sample found the system at work".to_owned());
         } else if stacks.nameless_share() > NAMELESS_MAX {
             missing.push(format!(
-                "{:.0} % of the samples are in code without names: build it with symbols \
-                 (`strip = false`, `debug = \"line-tables-only\"`) and frame pointers \
-                 (`-C force-frame-pointers=yes`, `-fno-omit-frame-pointer`)",
+                "{:.0} % of the samples are in code without names. Build the system with symbols \
+                 (`strip = false`, `debug = \"line-tables-only\"`) and frame pointers (`-C \
+                 force-frame-pointers=yes`, `-fno-omit-frame-pointer`)",
                 stacks.nameless_share() * 100.0
             ));
         }

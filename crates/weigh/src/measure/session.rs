@@ -102,7 +102,7 @@ impl Session<'_> {
         fs::create_dir_all(&logs).map_err(|error| {
             Invalid::new(
                 InvalidKind::NotReady,
-                format!("`{}` cannot be made: {error}", logs.display()),
+                format!("`{}` cannot be created: {error}", logs.display()),
             )
         })?;
         Ok(logs)

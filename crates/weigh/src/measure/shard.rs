@@ -163,7 +163,7 @@ impl Experiment<'_> {
         for id in self.candidates.ids() {
             let name = self.candidates.get(id).name();
             let Some(told) = told.iter().find(|told| told.variant == name) else {
-                let reason = format!("the first generator knows no `{name}`");
+                let reason = format!("the first generator has no variant `{name}`");
                 return Err(Invalid::new(InvalidKind::LoadFailed, reason));
             };
             if let Some((kind, reason)) = &told.invalid {
@@ -199,7 +199,7 @@ impl Experiment<'_> {
             Some(index) => Err(Invalid::new(
                 InvalidKind::NotReady,
                 format!(
-                    "generator {} reaches {:?}, and this one {own:?}",
+                    "generator {} reaches {:?}, but this generator reaches {own:?}",
                     index + 1,
                     all[index]
                 ),

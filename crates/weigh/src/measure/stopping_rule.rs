@@ -121,7 +121,7 @@ impl StoppingRule {
         Next::GoOn(news)
     }
 
-    /// How many rounds and minutes the widths so far promise.
+    /// Predicts the rounds and minutes from the widths so far.
     fn predict(&mut self, rounds: usize, each: Duration, seen: &[Seen]) -> String {
         let expected = seen.iter().map(|one| one.rounds_expected);
         let all = expected
@@ -151,11 +151,11 @@ impl StoppingRule {
         let mut line = format!("after {rounds} rounds, {what}: {}", widths.join(", "));
         line += &match (all, time) {
             (Some(all), Some(time)) => format!(
-                "; {} takes about {all} rounds, {} in all",
+                ". {} takes about {all} rounds, {} in all",
                 self.text.until,
                 duration_text(time)
             ),
-            _ => format!("; {} takes more than {ROUNDS_MAX} rounds", self.text.until),
+            _ => format!(". {} takes more than {ROUNDS_MAX} rounds", self.text.until),
         };
         if time.is_none_or(|time| time > self.max_time) {
             let affordable = self.max_time.as_secs_f64() / each.as_secs_f64().max(1e-6);
@@ -171,7 +171,7 @@ impl StoppingRule {
                 .map(|one| self.in_words(one, one.half_width_expected(affordable)))
                 .collect();
             line += &format!(
-                "; after {} about {} can be expected",
+                ". After {} expect about {}",
                 duration_text(self.max_time),
                 widths.join(", ")
             );

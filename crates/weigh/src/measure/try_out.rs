@@ -59,7 +59,7 @@ impl Turn<'_> {
             load: one_by_one(FIRST_REQUESTS),
             ..single.clone()
         };
-        let first = session.discard(&first, &label, "while it was tried out")?;
+        let first = session.discard(&first, &label, "during its trial")?;
         let Some(first) = first.service.quantile_ns(0.5) else {
             return Ok(None);
         };
@@ -74,7 +74,7 @@ impl Turn<'_> {
         let mut best = None;
         for _ in 0..REPEATS {
             let before = running.systems.processor_time(rig);
-            let sent = session.discard(&alone, &label, "while it was tried out")?;
+            let sent = session.discard(&alone, &label, "during its trial")?;
             let after = running.systems.processor_time(rig);
             let Some(seen) = Alone::of(&sent, before.zip(after)) else {
                 return Ok(None);
@@ -210,7 +210,7 @@ impl Experiment<'_> {
             *phases = vec![Phase::constant(fit.round, rate)];
         }
         self.session.progress.note(&format!(
-            "chose {rate} to each variant in rounds of {}: {because}",
+            "chose {rate} for each variant in rounds of {}: {because}",
             span(fit.round)
         ));
         self.chosen = Some(RateChosen {
@@ -250,12 +250,11 @@ fn because<'n>(fit: &Fit, is_known: bool, name: impl Fn(usize) -> &'n str) -> St
     let used = fit.cores_share * 100.0;
     match fit.limit {
         Limit::Most if !is_known => {
-            "the processor time of the systems cannot be read, and they answer more than that"
-                .to_owned()
+            "the processor time of the systems cannot be read, and they can answer more".to_owned()
         }
         Limit::Most => format!("the systems then use about {used:.1} % of the cores"),
         Limit::Cores if !is_known => format!(
-            "requests slow one another down, and the limit is {:.0} % of what the machine answers then",
+            "requests slow one another down, and the limit is {:.0} % of the rate at that point",
             fit::SHARE * 100.0
         ),
         Limit::Cores => format!(

@@ -130,6 +130,6 @@ mod tests {
         let (lab, _) = of(FILE);
         let refused = Addresses::unasked(&lab).err();
         let said = refused.map(|failure| failure.message).unwrap_or_default();
-        assert!(said.contains("`api` is made of manifests"), "{said}");
+        assert!(said.contains("`api` has manifests"), "{said}");
     }
 }

@@ -166,7 +166,7 @@ impl Meeting {
         let all = self.exchange(&decided.to_string())?;
         let first: i128 = all[0]
             .parse()
-            .map_err(|_| "no moment was agreed on".to_owned())?;
+            .map_err(|_| "the generators did not agree on a start time".to_owned())?;
         let own = first - i128::from(self.clock.ahead_ns);
         let left = u64::try_from(own - now()).unwrap_or(0);
         Ok(instant() + Duration::from_nanos(left))
@@ -207,7 +207,7 @@ fn accept_all(
     place: &MeetingPlace<'_>,
     deadline: Instant,
 ) -> Result<Vec<Line>, String> {
-    let wrong = |error: std::io::Error| format!("{} cannot be listened at: {error}", place.listen);
+    let wrong = |error: std::io::Error| format!("cannot listen on {}: {error}", place.listen);
     let listener = TcpListener::bind(place.listen).map_err(wrong)?;
     listener.set_nonblocking(true).map_err(wrong)?;
     let mut there: Vec<Option<Line>> = (1..shard.of()).map(|_| None).collect();
@@ -233,7 +233,7 @@ fn accept_all(
         if instant() >= deadline {
             let missing = there.iter().position(Option::is_none).unwrap_or(0) + 2;
             return Err(format!(
-                "generator {missing} of {} did not come within {} s",
+                "generator {missing} of {} did not connect within {} s",
                 shard.of(),
                 place.within.as_secs()
             ));
@@ -241,7 +241,7 @@ fn accept_all(
     }
 }
 
-/// Which generator this is, from 1; none for a stranger.
+/// The number of the generator, from 1. `None` for a stranger.
 fn introduced(stream: TcpStream, place: &MeetingPlace<'_>, of: u32) -> Option<(usize, Line)> {
     let mut line = Line::new(stream, "a stranger".to_owned()).ok()?;
     line.patience(CONNECT).ok()?;
@@ -279,9 +279,9 @@ impl Line {
     fn wrong(&self, error: &std::io::Error) -> String {
         match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                format!("{} was silent for too long", self.name)
+                format!("{} did not answer in time", self.name)
             }
-            _ => format!("{} went away: {error}", self.name),
+            _ => format!("{} closed the connection: {error}", self.name),
         }
     }
 
@@ -297,10 +297,10 @@ impl Line {
         let read = (&mut self.to).take(LINE_MOST).read_until(b'\n', &mut line);
         read.map_err(|error| self.wrong(&error))?;
         if line.last() != Some(&b'\n') {
-            return Err(format!("{} went away", self.name));
+            return Err(format!("{} closed the connection", self.name));
         }
         serde_json::from_slice(&line)
-            .map_err(|error| format!("{} is not understood: {error}", self.name))
+            .map_err(|error| format!("{} sent an invalid message: {error}", self.name))
     }
 
     /// Answers the questions of a comparison of clocks.
@@ -321,13 +321,13 @@ impl Line {
             let way = instant().duration_since(asked_at);
             let theirs: i128 = answer
                 .parse()
-                .map_err(|_| format!("{} told no time", self.name))?;
+                .map_err(|_| format!("{} sent no time", self.name))?;
             let offset = compared(asked, theirs, way);
             if best.is_none_or(|best| offset.error_ns < best.error_ns) {
                 best = Some(offset);
             }
         }
-        best.ok_or_else(|| format!("{} told no time", self.name))
+        best.ok_or_else(|| format!("{} sent no time", self.name))
     }
 }
 
@@ -422,7 +422,10 @@ mod tests {
             }
             meeting.exchange(&0).map(|_| "met".to_owned())
         });
-        assert_eq!(ends[0].as_ref().unwrap_err(), "generator 2 of 3 went away");
+        assert_eq!(
+            ends[0].as_ref().unwrap_err(),
+            "generator 2 of 3 closed the connection"
+        );
         assert!(ends[2].as_ref().unwrap_err().contains("generator 1"));
     }
 
@@ -432,7 +435,7 @@ mod tests {
         let error = Meeting::join(shard, &place(free_port(), Duration::from_millis(50)));
         let error = error.err().expect("none came");
         assert!(
-            error.starts_with("generator 2 of 3 did not come"),
+            error.starts_with("generator 2 of 3 did not connect"),
             "{error}"
         );
     }

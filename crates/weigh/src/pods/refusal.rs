@@ -18,14 +18,14 @@ pub(crate) fn refusal(lab: &Lab, generators: u32) -> Option<String> {
 fn of_order(lab: &Lab) -> Option<String> {
     if lab.groups.is_some() {
         return Some(
-            "`groups` are for variants that crowd each other on one machine; in a cluster all are up at once: leave them out".to_owned(),
+            "`groups` separate variants on one machine, but in a cluster all variants run at once. Remove them".to_owned(),
         );
     }
     match lab.order() {
         (Order::SideBySide, _) => None,
         (Order::InTurn, because) => Some(format!(
-            "in a cluster variants are measured side by side, and this lab cannot be: {}",
-            because.unwrap_or("it asks for `order: in-turn`")
+            "a cluster measures variants side by side, which is not possible for this lab: {}",
+            because.unwrap_or("it has `order: in-turn`")
         )),
     }
 }
@@ -33,17 +33,17 @@ fn of_order(lab: &Lab) -> Option<String> {
 fn of_load(lab: &Lab, generators: u32) -> Option<String> {
     if lab.capacity.is_some() {
         return Some(
-            "a search for the highest rate decides after each step, which generators in pods do not do together; ask for a `rate`".to_owned(),
+            "a search for the highest rate needs a decision after each step, which generators in pods cannot make together. Write a `rate`".to_owned(),
         );
     }
     if lab.rate_choice.is_some() {
         return Some(
-            "`rate: auto` is chosen by short loads from this machine, which a cluster does not get; write a rate, such as `rate: 100/s`".to_owned(),
+            "`rate: auto` needs short loads from this machine, which a cluster does not receive. Write a rate, such as `rate: 100/s`".to_owned(),
         );
     }
     if lab.load.connections() < generators {
         return Some(format!(
-            "{generators} generators share {} connections, so one would have none",
+            "expected at least one connection for each of {generators} generators, found {}",
             lab.load.connections()
         ));
     }
@@ -110,11 +110,11 @@ mod tests {
         let search = "load: {capacity: {from: 10/s, to: 20/s, p99-below: 1ms}, duration: 1s}";
         assert!(refused(search, 1).contains("a search for the highest rate"));
         let closed = "load: {connections: 4, duration: 1s}";
-        assert!(refused(closed, 5).contains("5 generators share 4 connections"));
+        assert!(refused(closed, 5).contains("each of 5 generators, found 4"));
         let in_turn = format!("{RATE}\norder: in-turn");
         assert!(refused(&in_turn, 1).contains("side by side"));
         let few = "load: {rate: 10/s, duration: 1s, connections-max: 1}";
-        assert!(refused(few, 2).contains("share 1 connections"));
+        assert!(refused(few, 2).contains("each of 2 generators, found 1"));
     }
 
     #[test]
@@ -127,20 +127,23 @@ mod tests {
             ("{image: 'a:1', port: 80, pin: 0}", "static CPU manager"),
             (
                 "{image: 'a:1', port: 80, limits: {cpus: 1}}",
-                "add `limits.memory`",
+                "Add `limits.memory`",
             ),
             (
                 "{image: 'a:1', port: 80, limits: {memory: 64MiB}}",
-                "add `limits.cpus`",
+                "Add `limits.cpus`",
             ),
             (
                 "{image: 'a:1', port: 80, volumes: './x:/x'}",
-                "put it into the image",
+                "Put it into the image",
             ),
-            ("{image: 'a:1', port: 80, user: app}", "by its number"),
+            (
+                "{image: 'a:1', port: 80, user: app}",
+                "expected the number of a user",
+            ),
             (
                 "{image: 'a:1', port: 80, ready: healthy}",
-                "give it `ready: {path: …}`",
+                "Give it `ready: {path: …}`",
             ),
             (
                 "{image: 'a:1', port: 80, ready: {path: /, status: 404}}",
@@ -148,7 +151,7 @@ mod tests {
             ),
             (
                 "{image: 'a:1', port: 80, replicas: 2, env: {A: 'n-{{instance}}'}}",
-                "all told the same",
+                "equal settings",
             ),
             ("{url: 'http://192.0.2.1/'}", "has a `url`"),
         ] {

@@ -24,7 +24,7 @@ pub(crate) const BYTES_MOST: usize = 6 << 20;
 pub(crate) fn write(to: &mut impl Write, result: &[u8]) -> Result<(), String> {
     if result.len() > BYTES_MOST {
         return Err(format!(
-            "the result has {} bytes, and at most {BYTES_MOST} fit into the log of a pod; measure fewer variants, or take the result of fewer requests apart",
+            "the result has {} bytes, but at most {BYTES_MOST} fit into the log of a pod. Measure fewer variants or fewer separate requests",
             result.len()
         ));
     }
@@ -46,7 +46,7 @@ pub(crate) fn write(to: &mut impl Write, result: &[u8]) -> Result<(), String> {
 /// # Errors
 /// When there is none, or not all of it.
 pub(crate) fn read(log: &str) -> Result<Vec<u8>, String> {
-    let missing = || "its log holds no result".to_owned();
+    let missing = || "its log contains no result".to_owned();
     let mut lines = log.lines();
     let head = lines
         .find(|line| line.starts_with(BEGIN))
@@ -62,10 +62,10 @@ pub(crate) fn read(log: &str) -> Result<Vec<u8>, String> {
         }
         text.push_str(line.trim());
         if text.len() > BYTES_MOST * 2 {
-            return Err("its log holds a result that is too long".to_owned());
+            return Err("the result in its log is too long".to_owned());
         }
     }
-    let cut = || "its log holds a part of the result only".to_owned();
+    let cut = || "its log contains only a part of the result".to_owned();
     let result = STANDARD.decode(&text).map_err(|_| cut())?;
     let is_right = length.parse() == Ok(result.len()) && sha256(&result) == digest;
     match is_whole && is_right {
@@ -119,7 +119,7 @@ mod tests {
         ] {
             assert_eq!(
                 read(&cut),
-                Err("its log holds a part of the result only".to_owned())
+                Err("its log contains only a part of the result".to_owned())
             );
         }
         assert!(write(&mut Vec::new(), &vec![0; BYTES_MOST + 1]).is_err());

@@ -302,7 +302,7 @@ impl<'c> Stage<'c> {
         let text = serde_json::to_vec(told).map_err(|error| Lost::Generator(error.to_string()))?;
         if text.len() > told::BYTES_MOST {
             return Err(Lost::Generator(format!(
-                "what the generators are told has {} bytes, and a Secret holds {}: send fewer or shorter requests",
+                "the job of the generators has {} bytes, but a Secret holds only {}. Send fewer or shorter requests",
                 text.len(),
                 told::BYTES_MOST
             )));
@@ -354,7 +354,7 @@ impl<'c> Stage<'c> {
         let of = self.generators;
         let late = seen.iter().find(|(_, pod)| pod.phase != Phase::Succeeded);
         let which = late.map_or_else(
-            || "the cluster has made no pod of it".to_owned(),
+            || "the cluster has not created a pod of it".to_owned(),
             |(index, pod)| {
                 let why = match &pod.phase {
                     Phase::Coming(why) => format!(", {why}"),
@@ -364,16 +364,16 @@ impl<'c> Stage<'c> {
             },
         );
         let seconds = self.deadline.as_secs();
-        format!("after {seconds} s not all generators have ended: {which}")
+        format!("after {seconds} s some generators have not ended: {which}")
     }
 
-    /// What has become of a generator, with its last words where there are any.
+    /// The state of a generator, with its output if there is any.
     fn in_words(&self, (index, pod, why): &(u32, PodState, String)) -> String {
         let log = self.connection().text(Resource::PodLogs, &pod.name);
         let words = log.map(|log| result::last_words(&log)).unwrap_or_default();
         let words = match words.is_empty() {
             true => String::new(),
-            false => format!("; it said: {words}"),
+            false => format!(". Its output: {words}"),
         };
         format!(
             "generator {} of {}, {}, {why}{words}",

@@ -62,7 +62,7 @@ impl StartProgress {
         self.0[index] = State::Failed(reason);
     }
 
-    /// Looks at the pods of a system, of which there are to be so many.
+    /// Updates the state of a system from its pods. It is ready if `count` pods are ready.
     pub(super) fn look(
         &mut self,
         index: usize,
@@ -87,14 +87,14 @@ impl StartProgress {
         } else if since.elapsed() > wanted.setup.ready.within + PLACED_WITHIN {
             let why = pods.iter().find_map(|pod| match &pod.phase {
                 Phase::Coming(why) => Some(format!("{}: {why}", pod.placed())),
-                Phase::Running => Some(format!("{} runs and is not ready", pod.placed())),
+                Phase::Running => Some(format!("{} runs but is not ready", pod.placed())),
                 _ => None,
             });
-            let why = why.unwrap_or_else(|| "the cluster has made no pod of it".to_owned());
+            let why = why.unwrap_or_else(|| "the cluster has not created a pod of it".to_owned());
             let seconds = since.elapsed().as_secs();
             self.fail(
                 index,
-                format!("{ready} of {count} ready after {seconds} s; {why}"),
+                format!("{ready} of {count} ready after {seconds} s. {why}"),
             );
         }
     }
@@ -114,7 +114,7 @@ impl StartProgress {
             let State::Failed(reason) = state else {
                 return None;
             };
-            let reason = format!("`{}` did not come up: {reason}", one.setup.system);
+            let reason = format!("`{}` did not start: {reason}", one.setup.system);
             Some((one.variant, Invalid::new(InvalidKind::NotReady, reason)))
         });
         failed.collect()
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(failed.len(), 1);
         assert_eq!(
             failed[0].1.reason,
-            "`front` did not come up: pod `p` on node `n`: ended with exit code 3"
+            "`front` did not start: pod `p` on node `n`: ended with exit code 3"
         );
     }
 }

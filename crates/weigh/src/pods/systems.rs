@@ -64,7 +64,7 @@ impl Which<'_> {
             // The pods of a Deployment are alike.
             if setup.replicas.is_some() && text_of(2)? != first {
                 return Err(format!(
-                    "`{}` is told `{{{{instance}}}}`, and the pods of a Deployment are all told the same; leave it out, a pod's host name is its own",
+                    "`{}` uses `{{{{instance}}}}`, but all pods of a Deployment have equal settings. Remove it. Each pod has its own host name",
                     setup.system
                 ));
             }
@@ -102,22 +102,22 @@ fn container_of(setup: &Setup) -> Result<&Container, String> {
     let system = &setup.system;
     if setup.elsewhere().is_some() {
         return Err(format!(
-            "`{system}` has a `url`; pods of a cluster are what is measured there: give it an `image`"
+            "`{system}` has a `url`, but a cluster measures pods. Give it an `image`"
         ));
     }
     let container = setup.container().ok_or_else(|| {
         format!(
-            "`{system}` has no `image`: a cluster runs containers, and no commands of this machine"
+            "`{system}` has no `image`, but a cluster runs containers and no commands of this machine"
         )
     })?;
     if setup.pin.is_some() {
         return Err(format!(
-            "`{system}` has a `pin`, which names cores of this machine; a cluster with a static CPU manager pins pods whose `limits.cpus` is a whole number"
+            "`{system}` has a `pin`, which names cores of this machine. A cluster with a static CPU manager pins a pod if its `limits.cpus` is a whole number"
         ));
     }
     if setup.is_on_socket() {
         return Err(format!(
-            "`{system}` listens on a Unix socket, which no other pod can see; hand it `{{{{addr}}}}` or `{{{{port}}}}`"
+            "`{system}` listens on a Unix socket, which other pods cannot reach. Use `{{{{addr}}}}` or `{{{{port}}}}`"
         ));
     }
     Ok(container)
@@ -139,7 +139,7 @@ fn user(setup: &Setup, container: &Container) -> Result<Option<i64>, String> {
     match user.parse::<u32>() {
         Ok(number) => Ok(Some(i64::from(number))),
         Err(_) => Err(format!(
-            "`{}` has the user `{user}`; a cluster takes one by its number alone, such as 1000",
+            "expected the number of a user for `{}`, such as 1000, found `{user}`. A cluster does not accept names",
             setup.system
         )),
     }
@@ -149,7 +149,7 @@ fn empty_folders(setup: &Setup, container: &Container) -> Result<Vec<String>, St
     let folders = container.volumes.iter().map(|volume| match volume {
         Volume::Fresh { path } => Ok(path.clone()),
         Volume::Shown { source, .. } => Err(format!(
-            "`{}` is shown `{}` of this machine, which its node does not have; put it into the image",
+            "`{}` mounts `{}` of this machine, which its node does not have. Put it into the image",
             setup.system,
             source.display()
         )),
@@ -157,7 +157,7 @@ fn empty_folders(setup: &Setup, container: &Container) -> Result<Vec<String>, St
     folders.collect()
 }
 
-/// Limits by which the cluster calls a pod Guaranteed, or none.
+/// Both limits, so that the cluster calls the pod Guaranteed, or no limits.
 fn limits(setup: &Setup) -> Result<Limits, String> {
     let limits = Limits {
         cpus: setup.limits.cpus,
@@ -166,7 +166,7 @@ fn limits(setup: &Setup) -> Result<Limits, String> {
     match (limits.cpus, limits.memory) {
         (Some(_), Some(_)) | (None, None) => Ok(limits),
         (cpus, _) => Err(format!(
-            "`{}` has a limit of {} alone; a cluster guarantees a pod what it may use where both are given: add `limits.{}`",
+            "`{}` has only a limit of {}, but a cluster guarantees resources only with both limits. Add `limits.{}`",
             setup.system,
             if cpus.is_some() {
                 "processor time"
@@ -183,14 +183,14 @@ fn probe(setup: &Setup) -> Result<Probe, String> {
     match &setup.ready.probe {
         lab::Probe::Listening => Ok(Probe::Listening),
         lab::Probe::Healthy => Err(format!(
-            "`{system}` is ready when its image's health check says so, which a cluster does not look at; give it `ready: {{path: …}}`"
+            "`{system}` uses the health check of its image, which a cluster ignores. Give it `ready: {{path: …}}`"
         )),
         lab::Probe::Answers { path, status } if (200..400).contains(status) => Ok(Probe::Answers {
             path: path.clone(),
             is_encrypted: setup.is_encrypted,
         }),
         lab::Probe::Answers { status, .. } => Err(format!(
-            "`{system}` is ready when it answers {status}; a cluster takes a status from 200 to 399 for that, and no other"
+            "expected a ready status from 200 to 399, because a cluster accepts no other, found {status} for `{system}`"
         )),
     }
 }

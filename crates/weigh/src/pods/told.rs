@@ -133,7 +133,7 @@ impl Told {
         let own = environment::version().version;
         if self.weigh != own {
             return Err(format!(
-                "the image has weigh {own}, and the run is of weigh {}: use the image of the same version",
+                "the image has weigh {own}, but the run has weigh {}. Use the image of the same version",
                 self.weigh
             ));
         }
@@ -167,7 +167,7 @@ impl Told {
         lab.variants.retain(is_in);
         match is_in(&lab.baseline) {
             true => Ok(()),
-            false => Err(format!("the baseline `{}` is out", lab.baseline.name)),
+            false => Err(format!("the baseline `{}` is missing", lab.baseline.name)),
         }
     }
 
@@ -185,19 +185,15 @@ impl Told {
     }
 }
 
-/// Reads what a generator is told.
+/// Reads the job of a generator.
 ///
 /// # Errors
 /// When it is not there or cannot be read.
 pub(crate) fn read(path: &Path) -> Result<Told, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("`{}` cannot be read: {error}", path.display()))?;
-    serde_json::from_str(&text).map_err(|error| {
-        format!(
-            "`{}` is not what a generator is told: {error}",
-            path.display()
-        )
-    })
+    serde_json::from_str(&text)
+        .map_err(|error| format!("`{}` is not a job of a generator: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -266,6 +262,6 @@ mod tests {
             .lab(told.shard(0).expect("a shard"))
             .err()
             .unwrap_or_default();
-        assert!(refused.contains("the run is of weigh 0.0.0"), "{refused}");
+        assert!(refused.contains("the run has weigh 0.0.0"), "{refused}");
     }
 }

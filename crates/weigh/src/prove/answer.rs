@@ -145,7 +145,7 @@ fn header_values(wanted: &HeaderValues, headers: &[(String, String)]) -> Result<
     expected.extend(
         wanted
             .distinct
-            .map(|count| format!("{count} different ones")),
+            .map(|count| format!("{count} different values")),
     );
     Err(format!("expected {}, found {words}", expected.join(", ")))
 }
@@ -181,7 +181,7 @@ mod tests {
             header_values(&wanted, &headers).unwrap_or_else(|wrong| wrong)
         };
         insta::assert_snapshot!(check("guid*", Some(3), Some(2)), @"3 of header `guid*`, 2 different");
-        insta::assert_snapshot!(check("guid*", Some(3), Some(3)), @"expected 3 values, 3 different ones, found 3 of header `guid*`, 2 different");
+        insta::assert_snapshot!(check("guid*", Some(3), Some(3)), @"expected 3 values, 3 different values, found 3 of header `guid*`, 2 different");
         insta::assert_snapshot!(check("GUID", None, None), @"1 of header `GUID`, 1 different");
         insta::assert_snapshot!(check("none", None, None), @"expected values, found 0 of header `none`, 0 different");
         insta::assert_snapshot!(check("none", Some(0), None), @"0 of header `none`, 0 different");

@@ -38,11 +38,14 @@ pub(crate) fn by_instance(
     let seen = format!("{} = {sum} answers to {sent} requests", answers.join(" + "));
     // Between the two, because of a request that failed it is not known whether it arrived.
     let wrong = if !(answered..=sent).contains(&sum) {
-        Some("expected as many answers as the generator got".to_owned())
+        Some(
+            "expected the answers of the instances to add up to the answers of the generator"
+                .to_owned(),
+        )
     } else {
         idle.filter(|_| is_telling).map(|instance| {
             format!(
-                "expected every instance to serve, `{}` did not",
+                "expected every instance to serve, but `{}` did not",
                 instance.name
             )
         })
@@ -54,7 +57,7 @@ pub(crate) fn by_instance(
         }),
         Some(expected) => Err(Invalid::new(
             InvalidKind::NotProven,
-            format!("did not do the work: {PROOF}: {expected}; saw {seen}"),
+            format!("did not do the work: {PROOF}: {expected}. Found {seen}"),
         )),
     })
 }
@@ -90,13 +93,13 @@ mod tests {
         insta::assert_snapshot!(words(&[20, 21], 41, 41), @"20 + 21 = 41 answers to 41 requests");
         // One failed, and may or may not have been answered.
         insta::assert_snapshot!(words(&[20, 21], 40, 41), @"20 + 21 = 41 answers to 41 requests");
-        insta::assert_snapshot!(words(&[20, 20], 41, 41), @"did not do the work: requests by instance: expected as many answers as the generator got; saw 20 + 20 = 40 answers to 41 requests");
-        insta::assert_snapshot!(words(&[21, 21], 41, 41), @"did not do the work: requests by instance: expected as many answers as the generator got; saw 21 + 21 = 42 answers to 41 requests");
+        insta::assert_snapshot!(words(&[20, 20], 41, 41), @"did not do the work: requests by instance: expected the answers of the instances to add up to the answers of the generator. Found 20 + 20 = 40 answers to 41 requests");
+        insta::assert_snapshot!(words(&[21, 21], 41, 41), @"did not do the work: requests by instance: expected the answers of the instances to add up to the answers of the generator. Found 21 + 21 = 42 answers to 41 requests");
     }
 
     #[test]
     fn an_instance_without_a_request_is_named_when_there_were_enough() {
-        insta::assert_snapshot!(words(&[20, 0], 20, 20), @"did not do the work: requests by instance: expected every instance to serve, `limiter-2` did not; saw 20 + 0 = 20 answers to 20 requests");
+        insta::assert_snapshot!(words(&[20, 0], 20, 20), @"did not do the work: requests by instance: expected every instance to serve, but `limiter-2` did not. Found 20 + 0 = 20 answers to 20 requests");
         insta::assert_snapshot!(words(&[19, 0], 19, 19), @"19 + 0 = 19 answers to 19 requests");
     }
 

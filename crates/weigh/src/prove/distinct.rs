@@ -40,7 +40,7 @@ fn values(wanted: &DistinctValues, bodies: &[Option<Value>]) -> Result<String, S
         let body = body.as_ref().ok_or("expected bodies in JSON")?;
         let value = body.pointer(pointer).ok_or_else(|| {
             let found = shortened(&body.to_string());
-            format!("expected a value at `{pointer}` of every answer, found `{found}`")
+            format!("expected a value at `{pointer}` in every answer, found `{found}`")
         })?;
         // A text without its quotes, as it is read by people.
         let shown = value
@@ -53,7 +53,7 @@ fn values(wanted: &DistinctValues, bodies: &[Option<Value>]) -> Result<String, S
         .map(|(value, count)| format!("{} {count}", shortened(value)))
         .collect();
     let words = format!(
-        "{} different at `{pointer}` of {} answers ({})",
+        "{} different values at `{pointer}` in {} answers ({})",
         counts.len(),
         bodies.len(),
         shortened(&each.join(", "))
@@ -98,15 +98,15 @@ mod tests {
     #[test]
     fn values_are_counted_over_all_answers() {
         let bodies = [r#"{"host": "a"}"#, r#"{"host": 7}"#, r#"{"host":"a"}"#];
-        insta::assert_snapshot!(words(2, None, &bodies), @"2 different at `/host` of 3 answers (7 1, a 2)");
-        insta::assert_snapshot!(words(2, Some(2), &bodies), @"2 different at `/host` of 3 answers (7 1, a 2)");
-        insta::assert_snapshot!(words(3, None, &bodies), @"expected at least 3, found 2 different at `/host` of 3 answers (7 1, a 2)");
-        insta::assert_snapshot!(words(1, Some(1), &bodies), @"expected exactly 1, found 2 different at `/host` of 3 answers (7 1, a 2)");
+        insta::assert_snapshot!(words(2, None, &bodies), @"2 different values at `/host` in 3 answers (7 1, a 2)");
+        insta::assert_snapshot!(words(2, Some(2), &bodies), @"2 different values at `/host` in 3 answers (7 1, a 2)");
+        insta::assert_snapshot!(words(3, None, &bodies), @"expected at least 3, found 2 different values at `/host` in 3 answers (7 1, a 2)");
+        insta::assert_snapshot!(words(1, Some(1), &bodies), @"expected exactly 1, found 2 different values at `/host` in 3 answers (7 1, a 2)");
     }
 
     #[test]
     fn an_answer_without_a_value_is_no_proof() {
-        insta::assert_snapshot!(words(1, None, &[r#"{"host": "a"}"#, r#"{"other": 1}"#]), @r#"expected a value at `/host` of every answer, found `{"other":1}`"#);
+        insta::assert_snapshot!(words(1, None, &[r#"{"host": "a"}"#, r#"{"other": 1}"#]), @r#"expected a value at `/host` in every answer, found `{"other":1}`"#);
         insta::assert_snapshot!(words(1, None, &["<html>"]), @"expected bodies in JSON");
     }
 }

@@ -104,9 +104,9 @@ impl Asked<'_> {
         let shown = format!("`{}{}`", url_of(target), self.path);
         tracing::debug!(url = shown, within = ?ANSWER_WITHIN, "asking what a system saw");
         let answer = load::exchange(target, &request, ANSWER_WITHIN)
-            .map_err(|failure| format!("{shown} does not tell: {failure}"))?;
+            .map_err(|failure| format!("{shown} does not answer: {failure}"))?;
         load::check(&request.expect, &answer)
-            .map_err(|mismatch| format!("{shown} does not tell: {mismatch}"))?;
+            .map_err(|mismatch| format!("{shown} has a wrong answer: {mismatch}"))?;
         Ok(answer)
     }
 
@@ -115,7 +115,7 @@ impl Asked<'_> {
         let content = answer.content(CONTENT_MAX).map_err(|it| it.to_string())?;
         let body: Value = serde_json::from_slice(&content).map_err(|_| {
             format!(
-                "expected JSON of `{}`, found `{}`",
+                "expected JSON from `{}`, found `{}`",
                 self.path,
                 shortened(&printable(&content))
             )
@@ -199,7 +199,7 @@ fn growth(
     if is_enough && is_little_enough {
         Ok(words)
     } else {
-        Err(format!("expected {expected} per request, saw {words}"))
+        Err(format!("expected {expected} per request, found {words}"))
     }
 }
 
@@ -217,7 +217,7 @@ fn equals(expected: &str, pointer: &str, found: Option<Value>) -> Result<String,
     ))
 }
 
-/// Where a URL with the address of a system leads: to each of its instances.
+/// The targets of a URL with the address of a system: each of its instances.
 fn locate(url: &Text, systems: &RunningSystems) -> Result<(Vec<Target>, String), String> {
     let asked = url.systems().next().unwrap_or_default();
     let mut targets = Vec::new();
@@ -239,7 +239,9 @@ fn locate(url: &Text, systems: &RunningSystems) -> Result<(Vec<Target>, String),
         targets.push(systems.target_at(address));
     }
     if targets.is_empty() {
-        return Err(format!("`{asked}` does not run, so it cannot be asked"));
+        return Err(format!(
+            "`{asked}` does not run, so the proof cannot ask it"
+        ));
     }
     Ok((targets, place))
 }
@@ -276,8 +278,8 @@ mod tests {
         // Two failed, and may or may not have arrived.
         assert_eq!(check(Some(1.0), Some(1.0), 98.0), "98 in 100 requests");
         assert_eq!(check(Some(1.0), Some(1.0), 100.0), "100 in 100 requests");
-        insta::assert_snapshot!(check(Some(1.0), None, 97.0), @"expected at least 1 per request, saw 97 in 100 requests");
-        insta::assert_snapshot!(check(Some(0.0), Some(0.0), 1.0), @"expected exactly 0 per request, saw 1 in 100 requests");
-        insta::assert_snapshot!(check(Some(1.0), Some(2.0), 201.0), @"expected 1 to 2 per request, saw 201 in 100 requests");
+        insta::assert_snapshot!(check(Some(1.0), None, 97.0), @"expected at least 1 per request, found 97 in 100 requests");
+        insta::assert_snapshot!(check(Some(0.0), Some(0.0), 1.0), @"expected exactly 0 per request, found 1 in 100 requests");
+        insta::assert_snapshot!(check(Some(1.0), Some(2.0), 201.0), @"expected 1 to 2 per request, found 201 in 100 requests");
     }
 }

@@ -1,15 +1,16 @@
 //! Bodies are compared within one status only.
 
-/// Why the body of an answer is compared with no other; none where it is. `own` are the statuses of the two
-/// answers of the proof, `theirs` is that of the baseline's.
+/// The reason not to compare the body of an answer. `None` if it is compared. `own` are the statuses of the
+/// two answers of the proof, `theirs` is the status of the baseline's answer.
 pub(super) fn not_compared(own: [u16; 2], theirs: u16) -> Option<String> {
     let [first, second] = own;
     if first != second {
         return Some(format!(
-            "the same request was answered {first} and then {second}"
+            "two equal requests had the statuses {first} and {second}"
         ));
     }
-    (first != theirs).then(|| format!("it was answered {first}, and that of the baseline {theirs}"))
+    (first != theirs)
+        .then(|| format!("its status is {first}, but the status of the baseline is {theirs}"))
 }
 
 #[cfg(test)]
@@ -20,8 +21,11 @@ mod tests {
     fn only_bodies_of_one_status_are_compared() {
         assert_eq!(not_compared([200, 200], 200), None);
         let varying = not_compared([200, 429], 200).unwrap();
-        assert_eq!(varying, "the same request was answered 200 and then 429");
+        assert_eq!(varying, "two equal requests had the statuses 200 and 429");
         let other = not_compared([429, 429], 200).unwrap();
-        assert_eq!(other, "it was answered 429, and that of the baseline 200");
+        assert_eq!(
+            other,
+            "its status is 429, but the status of the baseline is 200"
+        );
     }
 }

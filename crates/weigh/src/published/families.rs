@@ -58,7 +58,7 @@ pub(super) fn families(
     let mut all = of_load(totals);
     all.push(gauges(
         "weighbridge_phase",
-        "What is being done: measuring, warm-up (a load that is thrown away) or between loads",
+        "The current phase: measuring, warm-up (a load without figures) or between loads",
         "",
         ["measuring", "warm-up", "between"]
             .into_iter()
@@ -69,13 +69,13 @@ pub(super) fn families(
         let one = |value: usize| vec![(Vec::new(), value as f64)];
         all.push(gauges(
             "weighbridge_round",
-            "The round that is being measured, from 1",
+            "The current round, from 1",
             "",
             one(number),
         ));
         all.push(gauges(
             "weighbridge_rounds_planned",
-            "Rounds that are planned, as far as is known",
+            "Planned rounds, if known",
             "",
             one(planned),
         ));
@@ -108,19 +108,19 @@ fn of_load(totals: &BTreeMap<String, Total>) -> Vec<Family> {
         },
         Family {
             name: "weighbridge_requests_sent",
-            help: "Requests of measured loads that were sent",
+            help: "Requests sent in measured loads",
             unit: "",
             values: Values::Counters(each(&|it| Some(it.progress.counts.sent as f64))),
         },
         gauges(
             "weighbridge_requests_in_flight",
-            "Requests (of a scenario, iterations) that were begun and have no outcome yet",
+            "Requests in flight (iterations if the load is a scenario)",
             "",
             each(&|it| Some(it.progress.counts.under_way() as f64)),
         ),
         gauges(
             "weighbridge_planned_requests_per_second",
-            "The rate that the plan has now; absent in a closed loop and between loads",
+            "The current rate of the plan. Absent in a closed loop and between loads",
             "",
             each(&|it| it.rate),
         ),
@@ -132,7 +132,7 @@ fn of_load(totals: &BTreeMap<String, Total>) -> Vec<Family> {
         },
         Family {
             name: "weighbridge_send_lateness_seconds",
-            help: "How long after its due time a request left, of those that were answered",
+            help: "Delay of the send after the due time, for answered requests",
             unit: "s",
             values: durations(&|it| it.is_planned.then(|| it.progress.lateness.clone())),
         },

@@ -36,9 +36,12 @@ pub(super) struct Endpoint(Uri);
 /// Reads the URL of a collector.
 pub(super) fn endpoint(text: &str) -> Result<Endpoint, String> {
     let url = address::url(text)?;
-    let authority = url.authority().ok_or("it names no host")?;
+    let authority = url.authority().ok_or("the URL has no host")?;
     if authority.as_str().contains('@') {
-        return Err("a password in it would not be sent; expected http://HOST:PORT".to_owned());
+        return Err(
+            "expected http://HOST:PORT, found a URL with a password, which would not be sent"
+                .to_owned(),
+        );
     }
     if url.path() != "/" {
         return Ok(Endpoint(url));
@@ -65,7 +68,7 @@ impl Pusher {
         let thread = match thread.spawn(work) {
             Ok(thread) => Some(thread),
             Err(error) => {
-                console.warn(&format!("--otlp: nothing is pushed: {error}"));
+                console.warn(&format!("--otlp: no metrics are pushed: {error}"));
                 None
             }
         };
@@ -99,7 +102,7 @@ fn push_until(is_over: &AtomicBool, endpoint: &Endpoint, account: &Account, cons
             Err(reason) => {
                 if !was_refused {
                     console.warn(&format!(
-                        "--otlp: {} does not take what is measured: {reason}; the run goes on",
+                        "--otlp: {} does not accept the metrics: {reason}. The run continues",
                         endpoint.0
                     ));
                 }

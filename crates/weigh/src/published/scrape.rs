@@ -75,7 +75,7 @@ impl Server {
     ) -> Result<Server, Failure> {
         let refused = |error: std::io::Error| {
             Failure::not_ready(format!(
-                "--prometheus: {address} cannot be listened on: {error}; name another port, or 0 for any free one"
+                "--prometheus: cannot listen on {address}: {error}. Choose another port, or 0 for any free port"
             ))
         };
         let listener = TcpListener::bind(address).map_err(refused)?;

@@ -103,7 +103,7 @@ impl Addresses {
         let mut setups = lab.all().flat_map(Variant::systems);
         if let Some(setup) = setups.find(|setup| setup.manifests().is_some()) {
             return Err(Failure::bad_input(format!(
-                "`{}` is made of manifests, and this machine is no cluster: say `--on kubernetes` to `weigh lab` or `weigh check`, or give it an `image`",
+                "`{}` has manifests, which need a cluster. Add `--on kubernetes` to `weigh lab` or `weigh check`, or give it an `image`",
                 setup.system
             )));
         }
@@ -140,7 +140,7 @@ impl ConsentArgs {
         let is_named = |named: &String| named.eq_ignore_ascii_case(host);
         if !self.yes_load.iter().any(is_named) {
             return Err(Failure::bad_input(format!(
-                "`{host}` is {}, another machine; if it is yours, or its owners agree, add `--yes-load {host}`",
+                "`{host}` is another machine, {}. If it is yours, or its owners agree, add `--yes-load {host}`",
                 address.ip()
             )));
         }
@@ -149,7 +149,7 @@ impl ConsentArgs {
         }
         let too_much = |what: String| {
             Err(Failure::bad_input(format!(
-                "{what} to another machine, `{host}`; ask for less, or add `--unbounded` if it can take that"
+                "{what} for the other machine `{host}`. Lower the load, or add `--unbounded` if the machine can take it"
             )))
         };
         match &lab.load {
@@ -171,12 +171,12 @@ impl ConsentArgs {
         }
         if lab.settle.is_some() {
             return too_much(
-                "expected no `settle`, which sends as fast as it is answered".to_owned(),
+                "expected no `settle`, because it sends without a limit, found one".to_owned(),
             );
         }
         if lab.capacity.is_some() {
             return too_much(
-                "expected a bounded rate, found a search for the highest one".to_owned(),
+                "expected a bounded rate, found a search for the highest rate".to_owned(),
             );
         }
         let rounds = match lab.until {
@@ -190,7 +190,7 @@ impl ConsentArgs {
         };
         if lab.until_width().is_some() || !is_short {
             return too_much(format!(
-                "expected a load of at most {} minutes in all rounds, found more",
+                "expected a load of at most {} minutes in all rounds, found a longer load",
                 SECONDS_MAX / 60.0
             ));
         }

@@ -145,14 +145,15 @@ impl Seen {
             let reason = match found.is_running {
                 // Its number is that of another machine's, or of a namespace that is not ours.
                 true => format!(
-                    "the process of the container `{system}` is not on this machine; the engine must run where weigh does"
+                    "the process of the container `{system}` is not on this machine. The engine must run on the machine of weigh"
                 ),
                 false => format!("`{system}` {}", how_it_ended(&found)),
             };
             return Err(Invalid::new(InvalidKind::NotReady, reason));
         };
         let groups = groups.map_err(|error| {
-            let reason = format!("what the container `{system}` uses cannot be read: {error}");
+            let reason =
+                format!("the resource usage of the container `{system}` cannot be read: {error}");
             Invalid::new(InvalidKind::NotReady, reason)
         })?;
         Ok(Seen {
@@ -222,7 +223,9 @@ fn enforced(groups: &Attached, setup: &Setup) -> Enforced {
     }
     if !unmet.is_empty() {
         let unmet = unmet.join(" and ");
-        enforced.why_not = Some(format!("no limit on {unmet}: the engine did not set it"));
+        enforced.why_not = Some(format!(
+            "no limit on {unmet}, because the engine did not set it"
+        ));
     }
     enforced
 }
@@ -320,7 +323,8 @@ impl RunningContainer {
             Some(Health::Starting) => Err("its health check has not succeeded yet".to_owned()),
             Some(Health::Unhealthy) => Err("its health check fails".to_owned()),
             None => Err(
-                "its image has no health check; say `ready: listening`, or give a path".to_owned(),
+                "its image has no health check. Write `ready: listening`, or give a path"
+                    .to_owned(),
             ),
         }
     }
@@ -336,15 +340,17 @@ impl RunningContainer {
     }
 }
 
-/// Whether a connection to a published port leads to a program: the engine's proxy accepts it before
-/// anything listens within, and closes it at once.
+/// Checks that a connection to a published port leads to a program. The engine's proxy accepts the connection
+/// before a program listens inside, and closes it at once.
 fn stays_connected(address: SocketAddr) -> Result<(), String> {
     const LONG_ENOUGH: Duration = Duration::from_millis(100);
     let wrong = |error: io::Error| format!("no connection: {error}");
     let mut socket = TcpStream::connect_timeout(&address, LONG_ENOUGH).map_err(wrong)?;
     socket.set_read_timeout(Some(LONG_ENOUGH)).map_err(wrong)?;
     match socket.read(&mut [0]) {
-        Ok(0) => Err("the connection is closed at once: nothing listens at its `port`".to_owned()),
+        Ok(0) => {
+            Err("the connection closes at once, so no program listens at its `port`".to_owned())
+        }
         // Some programs speak first.
         Ok(_) => Ok(()),
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(()),
@@ -352,13 +358,13 @@ fn stays_connected(address: SocketAddr) -> Result<(), String> {
     }
 }
 
-/// `ended with exit code 137, out of the memory it may use`
+/// `ended with exit code 137, because it reached its memory limit`
 fn how_it_ended(found: &engine::Container) -> String {
     let code = found.exit_code.map_or("ended".to_owned(), |code| {
         format!("ended with exit code {code}")
     });
     let memory = if found.is_out_of_memory {
-        ", out of the memory it may use"
+        ", because it reached its memory limit"
     } else {
         ""
     };
@@ -433,7 +439,7 @@ mod tests {
         let proxy = thread::spawn(move || drop(listener.accept()));
         let error = stays_connected(address).expect_err("it is closed");
         assert!(
-            error.contains("closed at once") || error.contains("reset"),
+            error.contains("closes at once") || error.contains("reset"),
             "{error}"
         );
         proxy.join().expect("no panic");
@@ -451,7 +457,7 @@ mod tests {
         };
         assert_eq!(
             how_it_ended(&found),
-            "ended with exit code 137, out of the memory it may use"
+            "ended with exit code 137, because it reached its memory limit"
         );
     }
 }

@@ -46,7 +46,7 @@ impl RunningSystems {
             };
             let answered = answered(*statistics).map_err(|error| {
                 let reason = format!(
-                    "`{}` does not tell what it has counted: {error}",
+                    "`{}` does not report its counts: {error}",
                     running.process.name()
                 );
                 Invalid::new(InvalidKind::NotProven, reason)

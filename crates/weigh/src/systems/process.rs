@@ -247,7 +247,7 @@ pub(super) fn wait_ready(
     let overdue = |reason: String| {
         let url = setup.elsewhere().map(|it| it.authority.as_str());
         format!(
-            "`{}` does not answer at {}: {reason}; it is not started here, so start it first",
+            "`{}` does not answer at {}: {reason}. The lab does not start it, so start it first",
             setup.system,
             url.unwrap_or_default()
         )

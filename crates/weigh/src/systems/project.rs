@@ -209,7 +209,7 @@ impl Plan<'_> {
             Some(address) => Endpoint::from(address),
             None => {
                 let reason = format!(
-                    "`{}`: the container of `{}` has no address at which this machine reaches its port {}",
+                    "`{}`: the container of `{}` is not reachable from this machine at its port {}",
                     project.system, written.entrance.service, written.entrance.port
                 );
                 project.end();

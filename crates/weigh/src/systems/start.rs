@@ -247,7 +247,7 @@ impl Starter<'_> {
     /// A system that runs already: nothing is started.
     fn elsewhere(&mut self, setup: &Setup, url: &Elsewhere) -> Result<RunningProcess, Invalid> {
         let watched = Watched::of(url.attach.as_ref()).map_err(|reason| {
-            let reason = format!("`{}` cannot be attached to: {reason}", setup.system);
+            let reason = format!("cannot attach to `{}`: {reason}", setup.system);
             Invalid::new(InvalidKind::NotReady, reason)
         })?;
         Ok(RunningProcess {

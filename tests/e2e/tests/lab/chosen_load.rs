@@ -114,5 +114,5 @@ fn a_check_predicts_how_the_run_will_go() {
     // 5 ms at 100/s.
     checked.shows("requests in flight: 0.5 of");
     checked.shows("8 rounds of about 2.");
-    checked.shows("smallest difference that it would probably show");
+    checked.shows("smallest difference that the run would probably show");
 }

@@ -217,7 +217,10 @@ fn a_container_that_ends_is_a_row_with_its_exit_code_and_last_words() {
         .finish(weigh)
         .exits_with(5)
         .row("wrong", &["exit code 2", "--no-such-flag"])
-        .row("hungry", &["exit code 137", "out of the memory it may use"])
+        .row(
+            "hungry",
+            &["exit code 137", "because it reached its memory limit"],
+        )
         .row("absent", &["/no/such/program"]);
     assert!(engine.is_empty_of(pid));
 }

@@ -42,17 +42,17 @@ fn the_demonstration_finds_what_it_planted_and_says_what_to_type_next() {
     for _ in 0..ATTEMPTS {
         let run = weigh_in(folder, &["demo"]).ran();
         let recording = recording_of(folder, &run);
-        run.shows("What to type next");
+        run.shows("Next commands");
         run.shows("weigh ab URL_A URL_B");
         run.shows("weigh init --command");
         run.shows("weigh lab recordings/demo-");
-        // What it says to type next can be typed.
+        // Its next commands can be typed.
         let lab = recording.join("demo.yaml").display().to_string();
         let check = weigh_in(folder, &["check", &lab]).exits_with(0);
         check.shows("waits 1200 us: proven");
         if is_found(&recording, (150.0, 300.0)) {
             run.shows("Planted 200 us, found ");
-            run.shows("four of five such runs would show one of");
+            run.shows("Four of five such runs would show one of");
             let seconds = seconds(&recording);
             assert!(seconds < 19.0, "its last load ended after {seconds} s");
             judged::ran();
@@ -68,5 +68,5 @@ fn a_folder_that_cannot_be_made_is_named() {
     std::fs::write(world.path().join("taken"), "").expect("a file");
     let run = weigh_in(world.path(), &["demo", "--out", "taken/here"]).exits_with(5);
     run.says("taken/here");
-    run.says("choose another with --out");
+    run.says("Choose another folder with --out");
 }

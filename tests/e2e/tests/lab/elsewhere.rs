@@ -74,7 +74,7 @@ fn two_urls_are_compared_and_run_on() {
         b.address(),
         a.address()
     ));
-    run.shows("ran already and kept running");
+    run.shows("ran before and kept running");
     let mut full = weigh_command();
     full.arg("report")
         .arg(comparison.recording_folder())
@@ -147,7 +147,7 @@ fn nothing_there_is_said_with_its_address() {
     ));
     let run = lab.run().exits_with(5);
     run.says("`b` does not answer at 127.0.0.1:1");
-    run.says("it is not started here");
+    run.says("The lab does not start it");
 }
 
 #[test]

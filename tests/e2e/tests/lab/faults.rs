@@ -249,7 +249,7 @@ fn a_server_that_slows_down_while_it_is_loaded_gets_no_number() {
             ..trouble
         })?;
         run.exits_with(7)
-            .row("tired", &["it slows down while it is loaded"])
+            .row("tired", &["It slows down under load"])
             .no_number_for("tired");
         nothing_but(&checks, &["drift-within-rounds"])
     });

@@ -42,7 +42,7 @@ fn five_mistakes_are_five_reports_each_with_its_line() {
         run.says(&format!("mistakes.yaml:{line}:"));
         run.says(word);
     }
-    run.says("5 mistakes; nothing was started");
+    run.says("5 mistakes. Nothing was started");
     assert_eq!(run.answer(), "");
 }
 

@@ -96,7 +96,7 @@ fn without_perf_the_lab_is_carried_out_and_says_what_is_missing() {
         .expect("weigh starts");
     let run = world.finish(child).ran();
     run.shows("`perf` does not start");
-    run.shows("install it");
+    run.shows("Install it");
     assert!(!run.recording_folder().join("flamegraphs").exists());
 }
 

@@ -194,7 +194,7 @@ fn nothing_is_replaced_and_nothing_is_written_that_could_not_run() {
     init(&["--command", &command]).exits_with(0);
     let before = here.read("labs/first/first.yaml");
     let again = init(&["--command", "other {{addr}}"]).exits_with(2);
-    again.says("`labs/first/first.yaml` exists already and is not replaced");
+    again.says("found that `labs/first/first.yaml` exists");
     assert_eq!(here.read("labs/first/first.yaml"), before);
     let refused = |flags: &[&str], words: &str| {
         init(&[flags, &["--out", "refused"]].concat())
@@ -219,7 +219,7 @@ fn nothing_is_replaced_and_nothing_is_written_that_could_not_run() {
     );
     refused(
         &["--command", "a {{addr}}", "--proxy", "b {{addr}}"],
-        "expected {{server.addr}}",
+        "as {{server.addr}}",
     );
     refused(
         &[

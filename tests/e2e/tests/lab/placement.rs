@@ -67,7 +67,7 @@ fn systems_of_one_core_run_on_the_same_one_in_all_variants() {
     // What is recorded is what was done.
     let cores = cores_of_rounds(&world);
     assert_eq!(cores, vec![core.to_string(); 6]);
-    run.shows_in_full("`server` ran on one core each, the same for all variants");
+    run.shows_in_full("Each process of `server` ran on one core, the same for all variants");
     judged::ran();
 }
 
@@ -77,7 +77,7 @@ fn a_lab_may_leave_all_to_the_scheduler() {
     for servers in [as_the_lab_says, servers()] {
         let run = world(servers).run().ran();
         assert_nothing_placed(&run.recording());
-        assert!(!run.text().contains("ran on one core each"));
+        assert!(!run.text().contains("ran on one core, the same"));
     }
 }
 

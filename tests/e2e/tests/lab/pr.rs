@@ -135,10 +135,10 @@ fn a_change_that_costs_nothing_passes_and_says_what_is_the_same() {
     repository.write("README", "changed");
     repository.commit("a sentence");
     let run = repository.weigh(&["--base", "HEAD~1"]).exits_with(0);
-    run.shows("(a server), HEAD~1; head is ");
-    run.shows("built the same in both, byte for byte: `server`");
+    run.shows("(a server), HEAD~1. Head is ");
+    run.shows("Both builds are equal byte for byte: `server`");
     run.shows("`typical overhead < 500us` on head: holds");
-    run.says("rounds go on until the gates are decided, 6 to 24 of them");
+    run.says("measuring until the gates are decided, 6 to 24 rounds");
     assert_eq!(repository.recording()["decided"]["ended"], "reached");
     repository.expect_clean();
     let revisions = &repository.recording()["revisions"];
@@ -154,7 +154,7 @@ fn what_is_not_committed_counts_as_head_and_is_said() {
     repository.write("delay", "1500us");
     repository.write("not-yet-added", "");
     let run = repository.weigh(&[]).exits_with(4);
-    run.shows("with changes that are not committed");
+    run.shows("with uncommitted changes");
     run.shows("`typical overhead < 500us` on head: broken");
     // The index of the user is as it was.
     let status = repository.git(&["status", "--porcelain"]);
@@ -227,7 +227,7 @@ fn every_variant_is_compared_with_itself_where_that_is_asked_for() {
     );
     repository.commit("variants");
     let run = repository.weigh(&["--base", "HEAD", "--all-variants"]);
-    run.shows("both hold the same files");
+    run.shows("Both have the same files");
     let names: Vec<Value> = repository.recording()["variants"]
         .as_array()
         .expect("variants")
@@ -276,7 +276,7 @@ fn the_first_slower_of_sixteen_commits_is_found_and_one_that_fails_is_skipped() 
     repository.expect_clean();
     let mut command = repository.subcommand("bisect", &["api", "--good", "HEAD~2"]);
     let run = Run::of(command.output().expect("weigh starts")).exits_with(7);
-    run.says("nothing to search for");
+    run.says("expected a bad commit to start the search");
     repository.expect_clean();
 }
 
@@ -292,19 +292,19 @@ fn a_history_foretells_how_long_it_takes_and_a_gate_on_nobody_is_refused() {
     };
     let foretold = [&flags[..], &["--history", "history.jsonl"]].concat();
     let first = repository.weigh(&foretold).exits_with(0);
-    first.says("`history.jsonl` is not there yet");
+    first.says("`history.jsonl` does not exist yet");
     let recordings = fs::read_dir(repository.path("recordings")).expect("it was recorded");
     let last = recordings.last().expect("a recording").expect("readable");
     let last = last.path().display().to_string();
     history(&["add", "--file", "history.jsonl", &last]);
     let second = repository.weigh(&foretold).exits_with(0);
-    second.says("by 1 earlier run of `api` on this machine, one of 6 rounds takes about ");
+    second.says("by 1 earlier run of `api` on this machine, a run of 6 rounds takes about ");
     second.says(" ms (typical)");
     // Nobody knows the longest latency to a nanosecond.
     let never = ["--gate", "max overhead < 1ns"];
     let undecidable = [&foretold[..], &never].concat();
     let run = repository.weigh(&undecidable).exits_with(2);
-    run.says("the gate `max overhead < 1ns` cannot be decided: by 1 earlier run of `api`, 6 rounds know max to ±");
+    run.says("the gate `max overhead < 1ns` cannot be decided. By 1 earlier run of `api`, 6 rounds measure max to ±");
     let mut bisect = repository.subcommand(
         "bisect",
         &[
@@ -316,7 +316,7 @@ fn a_history_foretells_how_long_it_takes_and_a_gate_on_nobody_is_refused() {
         ],
     );
     let run = Run::of(bisect.output().expect("weigh starts")).exits_with(2);
-    run.says("is about a variant that is not there");
+    run.says("names a variant that does not exist");
     repository.expect_clean();
 }
 
@@ -324,13 +324,13 @@ fn a_history_foretells_how_long_it_takes_and_a_gate_on_nobody_is_refused() {
 fn mistakes_are_told_before_anything_is_built() {
     let repository = Repository::new();
     let run = repository.weigh(&["--base", "nowhere"]).exits_with(2);
-    run.says("found `nowhere`, which git does not know here");
+    run.says("found `nowhere`, which this repository does not have");
     let outside = TempDir::with_prefix("weighbridge-e2e-").expect("a temporary folder");
     fs::write(outside.path().join("lab.yaml"), LAB).expect("it can be written");
     let lab = outside.path().join("lab.yaml").display().to_string();
     let mut command = repository.subcommand("pr", &[&lab]);
     let run = Run::of(command.output().expect("weigh starts")).exits_with(2);
-    run.says("which is outside of it");
+    run.says(" outside of it");
     let mut nowhere = weigh_command();
     nowhere.current_dir(outside.path()).args(["pr", &lab]);
     let run = Run::of(nowhere.output().expect("weigh starts")).exits_with(5);
@@ -340,7 +340,7 @@ fn mistakes_are_told_before_anything_is_built() {
         .current_dir(repository.folder.path())
         .args(["lab", "api"]);
     let run = Run::of(alone.output().expect("weigh starts")).exits_with(2);
-    run.says("`weigh pr` compares two revisions of it");
+    run.says("`weigh pr` compares two revisions of a lab");
     repository.expect_clean();
 }
 

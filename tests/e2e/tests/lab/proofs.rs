@@ -45,7 +45,7 @@ fn a_variant_that_never_does_its_work_is_found_before_the_load() {
             &[
                 "did not do the work",
                 "the header arrives",
-                "saw 0 in 2 requests",
+                "found 0 in 2 requests",
             ],
         )
         .no_number_for("b");
@@ -58,7 +58,7 @@ fn a_variant_that_stops_doing_its_work_is_found_during_the_load() {
         .exits_with(3)
         .row(
             "b",
-            &["did not do the work", "saw 29 in 40 requests (round 1)"],
+            &["did not do the work", "found 29 in 40 requests (round 1)"],
         )
         .no_number_for("b");
     // The evidence is kept.
@@ -68,7 +68,7 @@ fn a_variant_that_stops_doing_its_work_is_found_during_the_load() {
     let seen = &round.expect("a round of b")["proofs"][0]["seen"];
     assert_eq!(
         seen,
-        "expected exactly 1 per request, saw 29 in 40 requests"
+        "expected exactly 1 per request, found 29 in 40 requests"
     );
 }
 

@@ -90,7 +90,7 @@ fn four_instances_all_serve_and_their_answers_sum_up() {
     let recording = run.recording();
     let proof = recording["variants"][1]["proof"]["seen"].to_string();
     assert!(
-        proof.contains("4 different at `/name` of 40 answers"),
+        proof.contains("4 different values at `/name` in 40 answers"),
         "{proof}"
     );
     assert_eq!(recording["variants"][1]["systems"][0]["replicas"], 4);

@@ -139,7 +139,7 @@ fn rows_of_a_file_go_round_in_a_lab() {
         .run();
     let _ = wrong
         .exits_with(3)
-        .row("a", &["did not do the work", "saw 2 in 2 requests"]);
+        .row("a", &["did not do the work", "found 2 in 2 requests"]);
 }
 
 #[test]

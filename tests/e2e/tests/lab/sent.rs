@@ -72,8 +72,8 @@ fn the_report_says_what_was_sent_and_what_an_operation_costs() {
     let cpu = sent(2)["cpu_us_per_operation"]["value"].as_f64();
     assert!(cpu.is_some_and(|cpu| cpu > 0.0), "{rows:#}");
     run.shows("`hash` and `list` are sent other requests than `text`");
-    run.shows_in_full("What was sent");
-    run.shows_in_full("Requests to `list` carry several operations");
+    run.shows_in_full("Requests sent");
+    run.shows_in_full("Each request to `list` contains several operations");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn what_was_not_registered_and_lists_that_lack_an_answer_have_no_number() {
     assert!(text.contains("text: proven"), "{text}");
     for words in [
         "hash: request `a`: expected a GraphQL answer without errors",
-        "list: request `both`: another body than the baseline's",
+        "list: request `both`: the body differs from the baseline's body",
     ] {
         assert!(text.contains(words), "{words}\n{text}");
     }

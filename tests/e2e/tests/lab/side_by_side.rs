@@ -84,7 +84,7 @@ variants:
         return judged::not_run(e2e::MACHINE_UNFIT);
     }
     assert_eq!(load["kept_systems"], serde_json::json!(["helper"]));
-    slow.shows("`helper` was started once, the other systems anew in every round");
+    slow.shows("`helper` was started once, the other systems again in every round");
     let logs = |round: &str| {
         let folder = slow.recording_folder().join("logs/again").join(round);
         let files = std::fs::read_dir(folder).expect("logs of that round");

@@ -33,7 +33,7 @@ fn groups_that_the_lab_names_are_measured_one_after_the_other() {
         assert_eq!(row["rounds"], 6, "{}", row["name"]);
     }
     run.shows_in_full(
-        "measured in 2 groups, each with the baseline: again; third (as the lab says)",
+        "measured in 2 groups, each with the baseline: again; third (chosen by the lab)",
     );
     for row in summary["variants"].as_array().expect("variants") {
         let overhead = &row["metrics"]["latency_us_p50"]["overhead"];
@@ -123,7 +123,7 @@ fn variants_whose_memory_does_not_suffice_are_measured_in_turn() {
     let run = world.run_with(&["--rounds", "1"]).ran();
     let measured = &run.recording()["measured"];
     assert_eq!(measured["order"], "in-turn");
-    run.shows("may take 12288000 MiB of memory");
+    run.shows("may use 12288000 MiB of memory");
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_shared_system_starts_once_a_round_and_is_in_no_figure() {
         assert_eq!(round["systems"][0]["name"], "server");
         assert_eq!(round["shared"][0]["name"], "origin");
     }
-    run.shows_in_full("All variants that were up together shared one `origin`");
+    run.shows_in_full("All variants that ran together shared one `origin`");
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn a_quick_run_leaves_out_what_the_lab_keeps_out_of_it_and_says_so() {
     let recording = run.recording();
     assert!(rounds_of(&recording, "tuned").is_empty());
     assert_eq!(rounds_of(&recording, "again").len(), 1);
-    run.shows_in_full("`--quick` leaves it out");
+    run.shows_in_full("`--quick` omits it");
     run.shows_in_full("--quick --variants 'tuned'` measures it");
 
     let asked = [&quick[..], &["--variants", "tuned"]].concat();

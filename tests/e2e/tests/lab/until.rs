@@ -79,11 +79,8 @@ fn a_wish_that_is_none_and_a_time_without_a_wish_are_refused_before_anything_sta
     for (flags, part) in [
         (&["--until", "p98 ±2%"][..], "`p98` is not a figure"),
         (&["--until", "p99 2%"], "expected `±`"),
-        (&["--until", "gates"], "expected a gate to go on for"),
-        (
-            &["--max-time", "5s"],
-            "expected `until` beside `--max-time`",
-        ),
+        (&["--until", "gates"], "expected a gate for `until: gates`"),
+        (&["--max-time", "5s"], "expected `until` with `--max-time`"),
     ] {
         let run = twins().run_with(flags).exits_with(2);
         run.says(part);

@@ -20,7 +20,7 @@ fn a_variant_that_answers_a_different_body_gets_no_number() {
         .variant("stranger", "server.answer: other")
         .run()
         .exits_with(3)
-        .row("stranger", &["another body than the baseline's"])
+        .row("stranger", &["the body differs from the baseline's body"])
         .no_number_for("stranger");
 }
 

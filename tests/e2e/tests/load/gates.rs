@@ -33,7 +33,7 @@ fn a_limit_that_is_kept_is_zero_and_one_that_is_not_is_four() {
     // Nothing is claimed of a tail that so few requests do not show.
     let tail = ["p99.9 value < 10s"];
     let run = server.load(&gates(&tail, &[])).exits_with(4);
-    assert!(run.answer().contains("load for longer"), "{}", run.answer());
+    assert!(run.answer().contains("Load for longer"), "{}", run.answer());
     server.load(&gates(&tail, &["--undecided", "pass"])).ran();
 }
 
@@ -84,7 +84,10 @@ fn how_many_may_fail_is_for_a_gate_to_say() {
         text.contains("holds: failures value < 5%: 1.7 % (10 of 600)"),
         "{text}"
     );
-    assert!(text.contains("not all passed, as a gate allows"), "{text}");
+    assert!(
+        text.contains("some requests did not pass, as a gate allows"),
+        "{text}"
+    );
     let run = half_broken(&gates(&["failures value < 1%", "p50 value < 10s"], &[]));
     let text = run.exits_with(4).answer();
     assert!(text.contains("broken: failures value < 1%"), "{text}");
@@ -95,14 +98,11 @@ fn how_many_may_fail_is_for_a_gate_to_say() {
 fn what_a_single_load_cannot_have_is_refused_before_it_begins() {
     let server = Server::start(&[]);
     for (gate, words) in [
-        (
-            "p99 overhead < 1ms",
-            "has nothing to compare with; write `p99 value …`",
-        ),
-        ("p99 ratio < 2", "has nothing to compare with"),
+        ("p99 overhead < 1ms", "has no baseline. Write `p99 value …`"),
+        ("p99 ratio < 2", "has no baseline"),
         (
             "rhai p99 value < 1ms",
-            "is about the variant `rhai`, and a single load has none",
+            "names the variant `rhai`, but a single load has no variants",
         ),
         ("failures ratio < 2", "`failures` have no ratio"),
     ] {

@@ -86,7 +86,10 @@ fn http_2_over_tls_is_in_the_recording() {
 fn flags_that_go_with_another_protocol_are_refused() {
     let server = server(false, None);
     for (flags, words) in [
-        (&["--insecure"][..], "about the certificate of an https URL"),
+        (
+            &["--insecure"][..],
+            "expected an https URL with --insecure or --ca",
+        ),
         (&["--streams", "4"], "--http2"),
         (
             &["--http2", "--streams", "4", "--no-keep-alive"],

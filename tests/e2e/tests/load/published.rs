@@ -56,8 +56,8 @@ fn a_port_that_is_taken_is_said_before_anything_is_sent() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let run = server.load(&["-n", "10", "--prometheus", &address]);
-    run.says(&format!("--prometheus: {address} cannot be listened on"));
-    run.says("name another port, or 0 for any free one");
+    run.says(&format!("--prometheus: cannot listen on {address}"));
+    run.says("Choose another port, or 0 for any free port");
     let _ = run.exits_with(5);
 }
 
@@ -110,7 +110,7 @@ fn a_collector_that_is_not_there_is_said_once_and_stops_nothing() {
     let run = server.load(&["-r", "20", "-z", "2500ms", "--otlp", &nobody]);
     let run = run.ran();
     // It was tried more than once: at the begin, and after each of two seconds.
-    let said = run.talk().matches("does not take what is measured").count();
+    let said = run.talk().matches("does not accept the metrics").count();
     assert_eq!(said, 1, "{}", run.talk());
 }
 
@@ -127,5 +127,5 @@ fn a_collector_that_never_answers_does_not_keep_the_run_from_ending() {
         .spawn()
         .unwrap();
     let run = Run::of(child.wait_with_output().unwrap()).ran();
-    run.says("does not take what is measured");
+    run.says("does not accept the metrics");
 }

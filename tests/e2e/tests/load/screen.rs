@@ -18,7 +18,7 @@ fn screen(flags: &[&str]) -> String {
 #[test]
 fn a_terminal_shows_progress_rate_and_percentiles_and_then_the_answer() {
     let text = screen(&[]);
-    for words in ["of 2.0 s", "under way", "/s so far", "(so far, to 6 %)"] {
+    for words in ["of 2.0 s", "in flight", "/s so far", "(so far, to 6 %)"] {
         assert!(text.contains(words), "{words}: {text}");
     }
     // It is drawn again in place: the cursor goes up, or to the start of a line that is cleared.

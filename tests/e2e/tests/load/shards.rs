@@ -103,7 +103,7 @@ fn shards_that_are_not_all_there_are_refused() {
     let run = merged(&paths[1..], &record).exits_with(2);
     run.says("shard 1/8 is missing");
     let twice = [&paths[..], &paths[3..4]].concat();
-    merged(&twice, &record).exits_with(2).says("is there twice");
+    merged(&twice, &record).exits_with(2).says("appears twice");
     assert!(!record.exists(), "nothing was put together");
 }
 
@@ -114,12 +114,12 @@ fn a_shard_or_a_start_that_cannot_be_is_refused_before_anything_is_sent() {
         (&["--shard", "5/4"][..], "expected a shard such as 2/4"),
         (
             &["--shard", "2/4", "-c", "1"],
-            "a connection for each shard",
+            "one connection for each shard",
         ),
         (&["--start-at", "soon"], "expected a time with its zone"),
         (
             &["--start-at", "2020-01-01T00:00:00Z"],
-            "a start that lies ahead",
+            "a start in the future",
         ),
     ] {
         server.load(flags).exits_with(2).says(words);

@@ -78,7 +78,7 @@ fn a_name_and_password_are_sent_as_a_header() {
     );
     let both = ["-H", "Authorization: Bearer t"];
     let run = load(&format!("http://user:pw@127.0.0.1:{port}/"), &both);
-    run.exits_with(2).says("remove one of the two");
+    run.exits_with(2).says("Remove one of them");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn credentials_of_a_target_and_a_header_of_the_command_line_are_refused() {
     let run = Run::of(command.output().expect("weigh starts"));
     let refused = run.exits_with(2);
     refused.says("line 1");
-    refused.says("remove one of the two");
+    refused.says("Remove one of them");
 }
 
 #[test]

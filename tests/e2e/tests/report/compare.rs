@@ -88,13 +88,13 @@ fn what_cannot_be_compared_says_what_to_give() {
     for (pair, words) in [
         (
             [&*folder, &*folder],
-            "`lab` is compared with itself; name two of what it holds",
+            "found `lab` twice. Name two of its results",
         ),
-        ([&wrk, &wrk], "give the result of another run"),
-        ([&folder, &unknown], "it has `honest`, `slow`"),
+        ([&wrk, &wrk], "Give the result of another run"),
+        ([&folder, &unknown], "The variants are `honest`, `slow`"),
         (
             [&wrk, &around],
-            "holds 1 recordings; name one of them, such as",
+            "with 1 recordings. Name one of them, such as",
         ),
         ([&wrk, &empty], "found no file"),
     ] {
@@ -135,7 +135,7 @@ fn another_load_withholds_the_verdict_and_says_so() {
     run.shows("2 connections");
     run.shows("NOT COMPARABLE");
     let run = compare(&[&few, &many, "--despite-differences"]).ran();
-    run.shows("compared all the same");
+    run.shows("compared in spite of this");
     run.shows("single run has no interval");
 }
 
@@ -171,7 +171,7 @@ fn every_sample_is_recognized_and_has_no_verdict_of_its_own() {
         let flags = ["--despite-differences", "--format", "text"];
         let run = compare(&[&[&*sample("wrk.txt"), &*sample(name)][..], &flags].concat());
         if name == "wrk.txt" {
-            run.exits_with(2).says("compared with itself");
+            run.exits_with(2).says("expected two different results");
             continue;
         }
         let run = run.exits_with(0);
@@ -224,7 +224,7 @@ fn files_that_are_no_results_are_refused_with_what_was_tried() {
         (write("empty.txt", b""), "an empty file (did the tool fail"),
         (
             write("points.json.gz", &[0x1f, 0x8b, 8]),
-            "unpack it with gunzip",
+            "Unpack it with gunzip",
         ),
         (write("other.json", b"{\"a\": 1}"), "JSON with the keys `a`"),
         (

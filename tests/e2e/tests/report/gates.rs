@@ -74,7 +74,7 @@ fn a_lab_whose_gate_does_not_pass_exits_with_4_and_leaves_junit() {
 fn a_gate_that_cannot_be_meant_stops_the_lab_before_it_starts() {
     let world = World::new().variant("slow", "server.delay: 2000");
     for (gate, words) in [
-        ("nobody p99 overhead < 1ms", "there are honest, slow"),
+        ("nobody p99 overhead < 1ms", "The variants are honest, slow"),
         ("slow p98 overhead < 1ms", "`p98` is not a metric"),
         ("slow p99 overhead < 1", "expected a unit"),
     ] {

@@ -79,7 +79,7 @@ fn what_is_no_history_and_what_is_no_recording_is_refused_and_nothing_is_written
     let folder = TempDir::with_prefix("weighbridge-e2e-").expect("a temporary folder");
     weigh(&folder, &[])
         .exits_with(2)
-        .says("begin it with `weigh history add");
+        .says("Create it with `weigh history add");
     let good = committed()[0].display().to_string();
     weigh(&folder, &["add", &good, "nowhere"])
         .exits_with(2)

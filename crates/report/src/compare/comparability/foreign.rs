@@ -25,7 +25,7 @@ pub(super) fn runs(found: &mut Comparability, a: &Operand, b: &Operand) {
     // A recording names no tool here, so it differs from the file of any.
     if a.tool != b.tool {
         found.notes.push(
-            "measured by two tools: a part of the difference is that of the tools".to_owned(),
+            "measured by two tools. The difference contains the difference of the tools".to_owned(),
         );
     }
     for (condition, of_a) in &a.conditions {
@@ -40,9 +40,9 @@ pub(super) fn runs(found: &mut Comparability, a: &Operand, b: &Operand) {
         let alone = one.known_alone(other);
         if !alone.is_empty() {
             let list = alone.join(", ");
-            found
-                .notes
-                .push(format!("known of {label} alone, and not compared: {list}"));
+            found.notes.push(format!(
+                "only {label} states these, so they are not compared: {list}"
+            ));
         }
     }
     let shown = |per_s: f64| Some(per_second(per_s));
@@ -64,7 +64,7 @@ pub(super) fn runs(found: &mut Comparability, a: &Operand, b: &Operand) {
     }
 }
 
-const CLOSED: &str = "as many as are answered";
+const CLOSED: &str = "closed loop";
 
 fn per_second(rate: f64) -> String {
     format!("{}/s", digits::value(rate, None))
@@ -200,10 +200,10 @@ mod tests {
         assert_eq!(obstacles, "");
         assert_eq!(
             notes,
-            "known of A alone, and not compared: connections 10, threads of the tool 1"
+            "only A states these, so they are not compared: connections 10, threads of the tool 1"
         );
         let (_, notes) = found(&operand(&silent), &operand(WRK));
-        assert!(notes.starts_with("known of B alone"), "{notes}");
+        assert!(notes.starts_with("only B states these"), "{notes}");
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
     fn a_closed_loop_and_a_rate_are_two_loads() {
         let (obstacles, notes) = found(&operand(WRK), &operand(VEGETA));
         assert!(
-            obstacles.contains("load: as many as are answered in A, 100/s in B"),
+            obstacles.contains("load: closed loop in A, 100/s in B"),
             "{obstacles}"
         );
         assert!(notes.contains("measured by two tools"), "{notes}");

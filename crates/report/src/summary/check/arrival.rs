@@ -99,7 +99,7 @@ fn poisson(gaps: &Histogram, threads: u32, rate_per_s: f64) -> Check {
     // 99 % of samples of an exact law stay below this (Smirnov's asymptotic formula).
     let noise = 1.63 / float(gaps.len()).sqrt();
     let text = format!(
-        "the gaps between sends are {} apart from Poisson arrivals at {} requests/s",
+        "the gaps between sends differ by {} from Poisson arrivals at {} requests/s",
         digits::percent(distance),
         digits::value(rate_per_s, Some(rate_per_s * 0.0005))
     );

@@ -84,15 +84,15 @@ impl<'a> Beside<'a> {
         };
         let (low, high) = digits::interval_ends(interval.low, interval.high);
         let text = format!(
-            "its sends left {} {word} than the baseline's on average ({low} to {high} us), which is in \
-             the difference",
+            "its sends left {} {word} than the baseline's on average ({low} to {high} us). The \
+             difference contains this",
             digits::duration_ns(estimate.value.abs() * 1e3),
         );
         let limits = Limits::new(failed_beyond / 2.0, failed_beyond);
         Some(limits.judge(CheckName::LatenessApart, apart_us, text))
     }
 
-    /// Makes failures weak that hit the baseline alike.
+    /// Makes failures weak that hit the baseline equally.
     pub(super) fn excuse(&self, checks: &mut [Check]) {
         let of_baseline: Vec<&RoundRecord> = self.pairs.iter().map(|(base, _)| *base).collect();
         for check in checks
@@ -112,7 +112,7 @@ impl<'a> Beside<'a> {
             if shared {
                 check.state = CheckState::Weak;
                 check.failed_beyond = None;
-                check.text += "; so it was for the baseline, and intervals are wider for it";
+                check.text += ". The baseline had the same, so only the intervals are wider";
             }
         }
     }

@@ -158,16 +158,16 @@ impl Check {
             }
             CheckName::Missed => format!("{share} of the planned requests were never sent"),
             CheckName::LittlesLaw => {
-                format!("connections and throughput × mean latency are {share} apart")
+                format!("connections and throughput × mean latency differ by {share}")
             }
             CheckName::LeftOut => format!("{share} of the cycles are in no figure"),
             CheckName::LeftOutSlower => {
-                format!("the requests that were left out would raise the mean latency by {share}")
+                format!("the omitted requests would raise the mean latency by {share}")
             }
             CheckName::Rate => format!("the load stayed {share} below the plan"),
             CheckName::Lateness => format!("1 % of the sends left more than {long} late"),
             CheckName::LatenessApart => {
-                format!("its sends and the baseline's were not equally late, by {long} at least")
+                format!("its sends and the baseline's differ in lateness by at least {long}")
             }
             CheckName::ArrivalLaw => "the sends did not keep the planned gaps".to_owned(),
             CheckName::GeneratorCpu => format!("the generator was busy {share} of the time"),
@@ -207,7 +207,7 @@ impl Check {
             }
             CheckName::PacketLoss => format!("{share} of the TCP segments were sent again"),
             CheckName::NetworkJitter => {
-                format!("the way to the target varies by {share} of the median latency")
+                format!("the round trip to the target varies by {share} of the median latency")
             }
         }
     }

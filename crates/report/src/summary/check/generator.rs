@@ -23,7 +23,7 @@ pub fn is_disturbed(round: &RoundRecord) -> bool {
     round.paused_share() > PAUSED_SHARE_MAX || round.starved_share().is_some_and(is_starved)
 }
 
-/// How busy it was; a generator that is always busy may be what limits the rate.
+/// The share of the time in which the generator was busy. A generator that is always busy may limit the rate.
 pub(super) fn cpu(complete: &[&RoundRecord]) -> Option<Check> {
     let busy_us: f64 = complete
         .iter()
@@ -42,7 +42,7 @@ pub(super) fn cpu(complete: &[&RoundRecord]) -> Option<Check> {
         digits::percent(share)
     );
     if share > 0.9 {
-        text += "; the target may be faster than the generator could tell";
+        text += ". The target may be faster than the generator can measure";
     }
     Some(Limits::only_weak(0.9).judge(CheckName::GeneratorCpu, share, text))
 }
@@ -58,7 +58,7 @@ pub(super) fn pauses(complete: &[&RoundRecord], elapsed_us: f64) -> Check {
     let count = pauses().count() as u64 + unlisted;
     let share = ratio(paused_us(complete), elapsed_us);
     let text = if count == 0 {
-        "the generator was never kept from running".to_owned()
+        "the generator ran without a pause".to_owned()
     } else {
         let longest = pauses()
             .map(|pause| micros(pause.length))
@@ -75,8 +75,8 @@ pub(super) fn pauses(complete: &[&RoundRecord], elapsed_us: f64) -> Check {
     Limits::new(0.0, PAUSED_SHARE_MAX).judge(CheckName::GeneratorPauses, share, text)
 }
 
-/// How long it was ready to run while others had the core. Others that use up their turns keep it
-/// waiting for a few milliseconds each time, which is no pause yet and in every latency all the same.
+/// The time in which the generator was ready to run while other threads had the core. Each wait takes a few
+/// milliseconds. It is no pause yet, but it is in every latency.
 pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
     let (mut waited_us, mut threads_us) = (0.0, 0.0);
     for round in complete {
@@ -86,11 +86,11 @@ pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
     // What pauses account for is theirs: a generator that stands still may well be waiting.
     let share = ratio((waited_us - paused_us(complete)).max(0.0), threads_us);
     let mut text = format!(
-        "the generator waited {} of the time for a core that others had",
+        "the generator waited {} of the time for a free core",
         digits::percent(share)
     );
     if share > STARVED_WEAK {
-        text += "; end what else runs, or give it a core of its own with `pin`";
+        text += ". End other programs, or give it its own core with `pin`";
     }
     Some(Limits::new(STARVED_WEAK, STARVED_SHARE_MAX).judge(
         CheckName::GeneratorStarved,

@@ -57,7 +57,7 @@ pub(super) fn littles_law(
         format!("{low} to {high}")
     };
     let text = format!(
-        "requests/s x mean latency = {range}, connections = {connections}: {} apart",
+        "requests/s x mean latency = {range}, connections = {connections}, a difference of {}",
         digits::percent(figure)
     );
     Some(Limits::new(0.01, 0.05).judge(CheckName::LittlesLaw, figure, text))

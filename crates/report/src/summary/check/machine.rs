@@ -49,8 +49,8 @@ pub(super) fn throttling(complete: &[&RoundRecord]) -> Option<Check> {
         .max_by(|one, other| one.1.total_cmp(&other.1))?;
     let text = if most > 0.0 {
         format!(
-            "`{name}` was stopped by its processor limit in {} of the periods; its latency is that of \
-             the limit",
+            "`{name}` was stopped by its processor limit in {} of the periods, so its latency \
+             depends on the limit",
             digits::percent(most)
         )
     } else {
@@ -76,7 +76,7 @@ pub(super) fn steal(complete: &[&RoundRecord]) -> Option<Check> {
     }
     let (share, of_all) = (ratio(steal_us, wanted_us), ratio(steal_us, all_us));
     let text = format!(
-        "other guests of the host took {} of the processor time asked for, {} of all",
+        "other guests of the host took {} of the requested processor time, {} of all processor time",
         digits::percent(share),
         digits::percent(of_all)
     );
@@ -92,7 +92,7 @@ pub(super) fn steal(complete: &[&RoundRecord]) -> Option<Check> {
 /// Beyond this share of all cores' time, what others took withholds a verdict.
 const STOLEN_FAILED: f64 = 0.1;
 
-/// How long systems were ready to run while others had the cores, beside how long requests took.
+/// The time in which systems were ready to run while other threads had the cores, relative to latency.
 ///
 /// In a closed loop that is what the load is for. An open loop leaves room, so a system that waits for
 /// a core waits for something else: the generator, a neighbor, too many threads of its own. A
@@ -113,12 +113,12 @@ pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
     }
     let share = ratio(waited_us, latency_us);
     let mut text = format!(
-        "the systems waited {} of each request for a core that others had",
+        "the systems waited {} of each request for a free core",
         digits::duration_ns(ratio(waited_us, answers) * 1e3)
     );
     if share > SYSTEMS_STARVED {
         text += &format!(
-            ", {} of its mean latency; a lower rate, or cores of their own with `pin`",
+            ", {} of its mean latency. Lower the rate, or give them their own cores with `pin`",
             digits::percent(share)
         );
     }
@@ -128,8 +128,8 @@ pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
 /// Waiting for a core beyond this share of latency: more than half of it is not the systems' own work.
 const SYSTEMS_STARVED: f64 = 0.5;
 
-/// What neither the generator nor a system used. In a single load the target may run on this machine
-/// unknown to `weigh`, so only the time before tells.
+/// The processor time that neither the generator nor a system used. In a single load `weigh` may not know the
+/// target's processes on this machine, so only the time before the load counts.
 pub(super) fn load(watched: &Watched<'_>) -> Option<Check> {
     let before = watched.recording.environment.busy_share_before;
     let meanwhile = match watched.recording.kind {
@@ -148,7 +148,7 @@ pub(super) fn load(watched: &Watched<'_>) -> Option<Check> {
     }));
     parts.extend(meanwhile.map(|share| {
         format!(
-            "others used {} of it during the measurements",
+            "other programs used {} of it during the measurements",
             percent(share)
         )
     }));

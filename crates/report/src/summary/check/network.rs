@@ -5,12 +5,12 @@ use crate::digits;
 use crate::float::float;
 use crate::recording::{GeneratorRecord, RoundRecord};
 
-/// How far the sends of two generators may be apart from the plan: by what their clocks cannot be told
-/// apart, and by what one began later than agreed. Absent where there is one generator.
+/// The largest distance of the sends of two generators from the plan. It contains the error of their clocks
+/// and the delay of a late start. `None` if there is one generator.
 pub(super) fn clock_offset(complete: &[&RoundRecord]) -> Option<Check> {
     let worst = worst(complete, |one| one.clock_error_us + one.began_late_us)?;
     let text = format!(
-        "generators began within {} of each other; the worst is {}, whose clock was {} off",
+        "generators began within {} of each other. The worst is {}, with a clock error of {}",
         digits::duration_ns(worst.0 * 1e3),
         named(worst.1),
         digits::duration_ns(worst.1.clock_ahead_us.abs() * 1e3)
@@ -28,7 +28,7 @@ pub(super) fn generators(complete: &[&RoundRecord]) -> Option<Check> {
         .collect();
     let latency_us = typical.iter().sum::<f64>() / float(typical.len().max(1) as u64);
     let text = format!(
-        "each generator sent 99 % of its requests within {} of their due, in the mean of its rounds; the latest was {}",
+        "each generator sent 99 % of its requests within {} of their due, as the mean of its rounds. The latest was {}",
         digits::duration_ns(late_us * 1e3),
         named(worst)
     );
@@ -56,8 +56,8 @@ fn latest<'a>(complete: &'a [&'a RoundRecord]) -> Option<(f64, &'a GeneratorReco
     each_shard.max_by(|one, other| one.0.total_cmp(&other.0))
 }
 
-/// How far generators differ in what they saw of one variant: a share of the typical latency. One that
-/// has another way to the target, or a busier node, sees another latency.
+/// The difference of the generators' median latencies of one variant, as a share of the typical latency. A
+/// generator with another route to the target, or on a busier node, sees another latency.
 pub(super) fn spread(complete: &[&RoundRecord]) -> Option<Check> {
     let of_round = |round: &&RoundRecord| {
         let seen = round.generators.iter().filter_map(|one| one.latency_us_p50);
@@ -73,11 +73,11 @@ pub(super) fn spread(complete: &[&RoundRecord]) -> Option<Check> {
     // Of the round in the middle: a single one is as noisy as its machine.
     let middle = *spreads.get(spreads.len() / 2)?;
     let mut text = format!(
-        "generators differ by {} in the latency that half of their answers did not exceed",
+        "generators differ by {} in their median latency",
         digits::percent(middle)
     );
     if middle > SPREAD_WEAK {
-        text += "; they have other ways to the target, or busier nodes";
+        text += ". They have different routes to the target, or busier nodes";
     }
     Some(Limits::only_weak(SPREAD_WEAK).judge(CheckName::GeneratorSpread, middle, text))
 }
@@ -108,13 +108,13 @@ pub(super) fn packet_loss(complete: &[&RoundRecord]) -> Option<Check> {
         ),
     };
     if again > 0 {
-        text += "; each delays its request";
+        text += ". Each delays its request";
     }
     Some(Limits::new(0.000_1, 0.01).judge(CheckName::PacketLoss, share, text))
 }
 
-/// How much the way there and back varies beside the load, as a share of the typical latency: what varies
-/// so much may be taken for a system's tail.
+/// The variation of the round trip during the load, as a share of the typical latency. A large variation may
+/// be mistaken for the tail of a system.
 pub(super) fn jitter(complete: &[&RoundRecord], latency_us_p50: f64) -> Option<Check> {
     let mut all = stats::Histogram::new();
     let mut unanswered = 0;
@@ -126,13 +126,13 @@ pub(super) fn jitter(complete: &[&RoundRecord], latency_us_p50: f64) -> Option<C
     let (middle, high) = (quantile_us(0.5)?, quantile_us(0.95)?);
     let share = ratio(high - middle, latency_us_p50);
     let mut text = format!(
-        "the way to the target and back took {} (p50) to {} (p95), measured beside the load",
+        "the round trip to the target took {} (p50) to {} (p95), measured during the load",
         digits::duration_ns(middle * 1e3),
         digits::duration_ns(high * 1e3)
     );
     if unanswered > 0 {
         text += &format!(
-            "; {} handshakes were not answered",
+            ". {} handshakes were not answered",
             digits::count(unanswered)
         );
     }

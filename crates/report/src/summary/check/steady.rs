@@ -102,7 +102,7 @@ pub(super) fn stalls(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
     let text = match longest {
         None => "the target never stopped answering".to_owned(),
         Some((length_us, round, at_us)) => format!(
-            "the target answered nothing although requests were under way and the generator ran: {}, \
+            "the target did not answer although requests were in flight and the generator ran: {}, \
              {} of the time, longest {} or more ({} into round {})",
             crate::describe::plural(stalls, "stall"),
             digits::percent(share),
@@ -165,7 +165,7 @@ pub(super) fn within_rounds(load: &Load, complete: &[&RoundRecord]) -> Option<Ch
     };
     let factor = estimate.value.exp();
     let mut text = format!(
-        "mean latency in the last third of a round is {} times that of the first third",
+        "mean latency in the last third of a round is {} times the latency of the first third",
         digits::value(factor, Some(factor * 0.01))
     );
     let figure = sure.abs().exp_m1();
@@ -177,9 +177,9 @@ pub(super) fn within_rounds(load: &Load, complete: &[&RoundRecord]) -> Option<Ch
     }
     if figure > weak_beyond {
         text += if sure > 0.0 {
-            "; it slows down while it is loaded, so its figures depend on how long that lasts"
+            ". It slows down under load, so its figures depend on the length of the load"
         } else {
-            "; it was still warming up, give it a longer `warmup`"
+            ". It was still warming up. Give it a longer `warmup`"
         };
     }
     Some(limits.judge(CheckName::DriftWithinRounds, figure, text))

@@ -46,7 +46,7 @@ pub(super) fn stopped(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
         _ => format!(" of round {}", silence.round + 1),
     };
     let text = format!(
-        "no answer came after {}{place}, for the last {} of the load: {} failed",
+        "no answer came after {}{place}, for the last {} of the load, and {} failed",
         digits::length_us(silence.from_us),
         digits::length_us(silence.length_us),
         plural(silence.failed, "request"),
@@ -163,7 +163,7 @@ mod tests {
         assert!((found.figure - 2.2 / 3.0).abs() < 1e-9, "{}", found.figure);
         assert_eq!(
             found.text,
-            "no answer came after 800 ms, for the last 2.2 s of the load: 88 requests failed"
+            "no answer came after 800 ms, for the last 2.2 s of the load, and 88 requests failed"
         );
         let gates = ["failures value < 5%", "requests/s value > 10/s"];
         let gates = gates.map(|gate| gate.parse().unwrap());

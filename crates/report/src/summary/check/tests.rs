@@ -220,7 +220,7 @@ fn a_limit_of_a_system_is_weak_and_one_around_everything_fails() {
         (check.name, check.state),
         (CheckName::Throttling, CheckState::Weak)
     );
-    insta::assert_snapshot!(check.text, @"`server` was stopped by its processor limit in 80 % of the periods; its latency is that of the limit");
+    insta::assert_snapshot!(check.text, @"`server` was stopped by its processor limit in 80 % of the periods, so its latency depends on the limit");
     let around = planted(Sample::closed(), |round| {
         round.machine.as_mut().unwrap().throttled = Some(throttled);
     });
@@ -262,7 +262,7 @@ fn other_guests_and_other_programs_are_seen() {
     let summary = Summary::of(&before);
     let checks = &summary.variants[0].checks;
     let check = checks.iter().find(|c| c.name == CheckName::MachineLoad);
-    insta::assert_snapshot!(check.unwrap().text, @"50 % of all cores' time was used before the run, others used 1 % of it during the measurements");
+    insta::assert_snapshot!(check.unwrap().text, @"50 % of all cores' time was used before the run, other programs used 1 % of it during the measurements");
 }
 
 /// The state of the arrival law where Poisson arrivals of 4,000 requests/s were asked for.
@@ -336,6 +336,6 @@ fn in_slices_the_generator_works_for_all_variants_and_left_out_cycles_are_told()
         (check.name, check.state),
         (CheckName::LeftOut, CheckState::Weak)
     );
-    insta::assert_snapshot!(check.text, @"20 % of the cycles are in no figure (the host took a core 32); on a quieter machine, or with a shorter `slice`, less is left out");
+    insta::assert_snapshot!(check.text, @"20 % of the cycles are in no figure (the host took a core 32). Use a quieter machine or a shorter `slice`");
     assert_eq!(Summary::of(&recording).slice_us, Some(300_000));
 }

@@ -70,7 +70,7 @@ fn every_format_says_both_and_who_pays() {
     let recording = planted(50, 5_000_000);
     insta::assert_snapshot!(few.words, @"mean +96 us (about 2 % of the requests pay)");
     insta::assert_snapshot!(summary.variant(ROW).unwrap().verdict_text, @"no difference shown; mean +96 us (about 2 % of the requests pay)");
-    insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"A typical request takes 16 us (12 to 20) longer with `batch of 2`, 189 us (184 to 193) longer with `batch of 10`, than with `one by one` (91.6 us), at 100 requests/s; no difference shown for 1 of 3; on average, slow requests included, +96 us (87 to 104) with `one by one, batches allowed`: about 2 % of the requests pay.");
+    insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"Compared with `one by one` (91.6 us), at 100 requests/s, a typical request takes 16 us (12 to 20) longer with `batch of 2`, 189 us (184 to 193) longer with `batch of 10`; no difference shown for 1 of 3; on average, slow requests included, +96 us (87 to 104) with `one by one, batches allowed`: about 2 % of the requests pay.");
     let one = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     for (format, text) in renderings(&recording, &summary) {
         let text = one(text);

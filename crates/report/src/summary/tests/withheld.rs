@@ -176,7 +176,7 @@ fn side_by_side_equal_lateness_asks_for_care_and_a_difference_withholds() {
     let found = check(&summary);
     assert_eq!(found.state, CheckState::Failed, "{found:?}");
     assert!((60.0..63.0).contains(&found.figure), "{found:?}");
-    insta::assert_snapshot!(summary.variants[1].verdict_text, @"no verdict: its sends and the baseline's were not equally late, by 61.2 us at least; ~+77 us (72 to 84), not trusted");
+    insta::assert_snapshot!(summary.variants[1].verdict_text, @"no verdict: its sends and the baseline's differ in lateness by at least 61.2 us; ~+77 us (72 to 84), not trusted");
     // Who opens a connection for each request waits for it: that is part of what is measured.
     for round in recording.rounds.iter_mut().filter(|it| it.variant == "b") {
         round.connect_ns_hdr = round.latency_ns_hdr.clone();

@@ -7,8 +7,7 @@ use report::compare::{Operand, Source};
 
 use crate::exit::Failure;
 
-const EXPECTED: &str =
-    "expected a recording folder, a recording.json or a result file of another tool";
+const EXPECTED: &str = "Give a recording folder, a recording.json or a result file of another tool";
 
 /// Reads `PATH` or `PATH#NAME`; a path may hold the sign itself.
 ///
@@ -52,7 +51,7 @@ fn files(given: &Path) -> Result<Vec<(String, String)>, Failure> {
     }
     let shown = given.display();
     let refuse = |error: std::io::Error| {
-        Failure::bad_input(format!("`{shown}` cannot be read: {error}; {EXPECTED}"))
+        Failure::bad_input(format!("`{shown}` cannot be read: {error}. {EXPECTED}"))
     };
     let (mut paths, mut recordings): (Vec<PathBuf>, Vec<PathBuf>) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(given).map_err(refuse)? {
@@ -70,7 +69,7 @@ fn files(given: &Path) -> Result<Vec<(String, String)>, Failure> {
         recordings.sort();
         return Err(Failure::bad_input(match recordings.last() {
             Some(last) => format!(
-                "`{shown}` holds {} recordings; name one of them, such as `{}`",
+                "expected a recording folder, found `{shown}` with {} recordings. Name one of them, such as `{}`",
                 recordings.len(),
                 last.display()
             ),
@@ -87,10 +86,10 @@ fn files(given: &Path) -> Result<Vec<(String, String)>, Failure> {
 fn file(path: &Path) -> Result<(String, String), Failure> {
     let shown = path.display();
     let bytes = crate::files::read_result(path).map_err(|error| {
-        Failure::bad_input(format!("`{shown}` cannot be read: {error}; {EXPECTED}"))
+        Failure::bad_input(format!("`{shown}` cannot be read: {error}. {EXPECTED}"))
     })?;
     let text = text_of(bytes)
-        .map_err(|what| Failure::bad_input(format!("`{shown}` is {what}; {EXPECTED}")))?;
+        .map_err(|what| Failure::bad_input(format!("`{shown}` is {what}. {EXPECTED}")))?;
     let name = path
         .file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -108,11 +107,11 @@ fn text_of(bytes: Vec<u8>) -> Result<String, &'static str> {
     match bytes.as_slice() {
         [0xff, 0xfe, rest @ ..] if !rest.is_empty() => wide(rest, u16::from_le_bytes),
         [0xfe, 0xff, rest @ ..] if !rest.is_empty() => wide(rest, u16::from_be_bytes),
-        [0x1f, 0x8b, ..] => Err("compressed; unpack it with gunzip first"),
+        [0x1f, 0x8b, ..] => Err("compressed. Unpack it with gunzip first"),
         _ if has(b"Latency") && has(b"Attack") && has(&[0]) => {
-            Err("a result of vegeta; make it readable with `vegeta report -type=json`")
+            Err("a binary result of vegeta. Convert it with `vegeta report -type=json`")
         }
-        _ => String::from_utf8(bytes).map_err(|_| "no text"),
+        _ => String::from_utf8(bytes).map_err(|_| "not text"),
     }
 }
 
@@ -138,6 +137,6 @@ mod tests {
                 .contains("vegeta report -type=json")
         );
         assert!(text_of(vec![0x1f, 0x8b, 8]).unwrap_err().contains("gunzip"));
-        assert_eq!(text_of(vec![0xc3, 0x28]), Err("no text"));
+        assert_eq!(text_of(vec![0xc3, 0x28]), Err("not text"));
     }
 }

@@ -21,12 +21,12 @@ pub(super) fn lab(program: &str) -> String {
     let (program, longer_us) = (quoted(program), WAIT_US + PLANTED_US);
     format!(
         "\
-# Two servers that do nothing but wait, one of them {PLANTED_US} us longer.
-question: Is a delay of {PLANTED_US} us found that is known to be there?
+# Two servers that only wait. One of them waits {PLANTED_US} us longer.
+question: Does the lab find the planted delay of {PLANTED_US} us?
 
-load: {{rate: 200/s, duration: 1s}} # requests leave by plan, one to each of the two
-warmup: 200ms                     # load that is thrown away before each round
-rounds: 8                         # each starts both servers anew
+load: {{rate: 200/s, duration: 1s}} # both servers receive requests at the same planned times
+warmup: 200ms                     # load before each round, in no figure
+rounds: 8                         # each round starts both servers again
 
 target: server
 systems:
@@ -35,7 +35,7 @@ systems:
     run: \"{{{{weigh}}}} null-server --listen {{{{addr}}}} --delay {{{{delay}}}}\"
     ready: {{path: /}}
 
-# A server that answers otherwise has no number.
+# A server with another answer has no number.
 expect: {{status: 200, same-as: baseline}}
 
 baseline: {{name: waits {WAIT_US} us}}
@@ -89,7 +89,7 @@ impl Found {
     }
 }
 
-/// What is printed: what was found, what that shows, where it is recorded, and what to type next.
+/// The printed text: the result, its meaning, the folder of the recording, and the next commands.
 pub(super) fn answer(found: &Found, rounds: usize, folder: &Path) -> String {
     let folder = folder.display();
     let shown = match found {
@@ -103,15 +103,15 @@ pub(super) fn answer(found: &Found, rounds: usize, folder: &Path) -> String {
     format!(
         "{shown}
 Recorded in {folder}
-  report.html has every figure, {FILE} is the lab that was run.
+  report.html has every figure, {FILE} is the lab.
 
-What to type next
+Next commands
   weigh ab URL_A URL_B
-      compares two servers that are up
+      compares two running servers
   weigh lab {folder}/{FILE}
-      runs this again, with another delay where you write one into the lab
+      runs this lab again, with another delay if you change it
   weigh init --command 'my-server --listen {{{{addr}}}}'
-      writes a first lab, of a server of yours
+      writes a first lab for your server
 "
     )
 }
@@ -120,23 +120,23 @@ fn difference(size: &str, holds_planted: bool, smallest: Option<&str>, rounds: u
     let mut text = format!(
         "Planted {PLANTED_US} us, found {size}.
 
-What this shows
-  Two servers of weigh's own differ by {PLANTED_US} us and by nothing else. Each of {rounds} rounds started
-  both anew, checked every answer, and sent one request to each at every due time.
-  The brackets hold the 95 % interval over the rounds.
+Meaning
+  Two test servers of weigh differ only by {PLANTED_US} us. Each of {rounds} rounds started both again,
+  checked every answer, and sent one request to each at every due time.
+  The brackets contain the 95 % interval over the rounds.
 "
     );
     if !holds_planted {
-        text += "  What was planted is not in it. One interval of twenty misses by chance, and the clocks and
-  cores of a machine may make a delay longer than it was asked to be.
+        text += "  The interval does not contain the planted delay. One interval of twenty misses by chance, and the
+  clocks and cores of a machine may make a delay longer.
 ";
     }
-    text += "  A layer of your stack that costs as much shows in the same way";
+    text += "  A layer of your stack with the same cost shows in the same way";
     match smallest {
         Some(smallest) => {
             let _ = writeln!(
                 text,
-                "; four of five such runs would\n  show one of {smallest} on this machine."
+                ". Four of five such runs would\n  show one of {smallest} on this machine."
             );
         }
         None => text += ".\n",
@@ -145,12 +145,11 @@ What this shows
 }
 
 fn nothing(reasons: &[String]) -> String {
-    let mut text =
-        format!("Planted {PLANTED_US} us, found no difference that can be told.\n\nWhy\n");
+    let mut text = format!("Planted {PLANTED_US} us, found no difference.\n\nCauses\n");
     for reason in reasons {
         let _ = writeln!(text, "  {reason}");
     }
-    text += "  End what else runs on this machine and try again; `weigh tare` says what disturbs measuring.\n";
+    text += "  End other programs on this machine and try again. `weigh tare` lists disturbances of a measurement.\n";
     text
 }
 
@@ -182,36 +181,39 @@ mod tests {
         insta::assert_snapshot!(answer(&found, 8, Path::new("recordings/demo-1")), @"
         Planted 200 us, found 202 us (198 to 206).
 
-        What this shows
-          Two servers of weigh's own differ by 200 us and by nothing else. Each of 8 rounds started
-          both anew, checked every answer, and sent one request to each at every due time.
-          The brackets hold the 95 % interval over the rounds.
-          A layer of your stack that costs as much shows in the same way; four of five such runs would
+        Meaning
+          Two test servers of weigh differ only by 200 us. Each of 8 rounds started both again,
+          checked every answer, and sent one request to each at every due time.
+          The brackets contain the 95 % interval over the rounds.
+          A layer of your stack with the same cost shows in the same way. Four of five such runs would
           show one of 5 us on this machine.
 
         Recorded in recordings/demo-1
-          report.html has every figure, demo.yaml is the lab that was run.
+          report.html has every figure, demo.yaml is the lab.
 
-        What to type next
+        Next commands
           weigh ab URL_A URL_B
-              compares two servers that are up
+              compares two running servers
           weigh lab recordings/demo-1/demo.yaml
-              runs this again, with another delay where you write one into the lab
+              runs this lab again, with another delay if you change it
           weigh init --command 'my-server --listen {{addr}}'
-              writes a first lab, of a server of yours
+              writes a first lab for your server
         ");
     }
 
     #[test]
     fn what_was_planted_may_lie_beside_the_interval_and_nothing_may_be_found() {
         let found = difference("220 us (211 to 230)", false, None, 8);
-        assert!(found.contains("What was planted is not in it."), "{found}");
+        assert!(
+            found.contains("does not contain the planted delay"),
+            "{found}"
+        );
         insta::assert_snapshot!(nothing(&["waits 1200 us: invalid: steal".to_owned()]), @"
-        Planted 200 us, found no difference that can be told.
+        Planted 200 us, found no difference.
 
-        Why
+        Causes
           waits 1200 us: invalid: steal
-          End what else runs on this machine and try again; `weigh tare` says what disturbs measuring.
+          End other programs on this machine and try again. `weigh tare` lists disturbances of a measurement.
         ");
     }
 }

@@ -55,10 +55,7 @@ pub(super) fn read(source: &str, text: &str, color: bool) -> Result<Requests, St
     }
     for key in ["phases", "payload", "plugins", "processor", "ensure", "tls"] {
         if config.get(key).is_some() {
-            requests.leave_out(
-                &format!("config.{key}"),
-                "what it says is for the lab to say",
-            );
+            requests.leave_out(&format!("config.{key}"), "keys of the lab define this");
         }
     }
     Ok(requests)
@@ -96,12 +93,12 @@ impl Test<'_> {
                     }
                 }
                 "delete" => {
-                    requests.leave_out(&what, "what it deletes is missing for the next request");
+                    requests.leave_out(&what, "the next request would not find the deleted object");
                 }
                 // Of a loop it is the number of turns, beside `loop`.
                 "count" | "over" | "whileTrue" => {}
                 "loop" if within.depth == DEPTH_MAX => {
-                    requests.leave_out(&what, "it is too deep in others")
+                    requests.leave_out(&what, "it is nested too deeply")
                 }
                 "loop" => {
                     let turns = flow
@@ -120,11 +117,11 @@ impl Test<'_> {
                             self.flow(inner, step.as_array(), requests);
                         }
                         None => requests
-                            .leave_out(&what, "how often it turns is known only when it runs"),
+                            .leave_out(&what, "the number of turns is known only at run time"),
                     }
                 }
-                "think" => requests.leave_out(&what, "the load decides when requests are sent"),
-                _ => requests.leave_out(&what, "it is not a request that is known beforehand"),
+                "think" => requests.leave_out(&what, "the load defines the times of requests"),
+                _ => requests.leave_out(&what, "it is not a request with fixed contents"),
             }
         }
     }
@@ -166,7 +163,10 @@ impl Test<'_> {
         }
         for (key, note) in [
             ("ifTrue", "sent always, without its condition"),
-            ("capture", "without what it captures for later requests"),
+            (
+                "capture",
+                "without the values that it captures for later requests",
+            ),
             ("beforeRequest", "without the function before it"),
         ] {
             if step.get(key).is_some() {
@@ -255,14 +255,14 @@ impl Test<'_> {
         let mut out = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
-            let (name, after) = after.split_once("}}").ok_or("`{{` is not closed in it")?;
+            let (name, after) = after.split_once("}}").ok_or("a `{{` is not closed")?;
             let name = name.trim();
             let value = self.variables.and_then(|known| known.get(name));
             let value = match value {
                 Some(Value::Array(values)) if values.len() == 1 => plain(&values[0]),
                 Some(Value::Array(_)) => return Err(format!("`{name}` has several values")),
                 Some(value) => plain(value),
-                None => return Err(format!("`{name}` is known only when it runs")),
+                None => return Err(format!("`{name}` is known only at run time")),
             };
             out += before;
             out += &value;
@@ -312,10 +312,10 @@ scenarios:
     fn what_is_known_beforehand_becomes_requests_and_the_rest_is_named() {
         let requests = read("shop.yaml", SHOP, false).expect("a test");
         insta::assert_snapshot!(requests.load(), @r#"
-        # Left out, since they may be secret: Authorization.
-        # One stands in no file when it is a setting, `settings: {token: none}` beside `load`:
+        # Omitted because they may be secret: Authorization.
+        # Use a setting to keep a credential out of files, `settings: {token: none}` next to `load`:
         #   headers: {Authorization: "Bearer {{token}}"}   and   weigh lab … --with token=…
-        # From shop.yaml, one after the other in rotation.
+        # From shop.yaml, in rotation.
         requests:
           - name: "GET /v1/items?kind=tea&page=1"
             method: "GET"
@@ -329,7 +329,7 @@ scenarios:
             headers:
               "accept": "text/html"
             weight: 6
-          # without what it captures for later requests
+          # without the values that it captures for later requests
           - name: "POST /v1/orders"
             method: "POST"
             path: "/v1/orders"
@@ -338,13 +338,13 @@ scenarios:
               "Content-Type": "application/json"
             body: "requests/3.json"
           # Left out:
-          # - browse: think: the load decides when requests are sent
+          # - browse: think: the load defines the times of requests
           # - browse: get /items: `size` has several values
-          # - browse: get /items/{{ id }}: `id` is known only when it runs
-          # - order: delete: what it deletes is missing for the next request
+          # - browse: get /items/{{ id }}: `id` is known only at run time
+          # - order: delete: the next request would not find the deleted object
           # - order: get https://elsewhere.example/: it goes to another server
           # - scenario 3: its engine is `ws` and not HTTP
-          # - config.phases: what it says is for the lab to say
+          # - config.phases: keys of the lab define this
         "#);
         let bodies: Vec<_> = requests.files().map(|(_, body)| body).collect();
         assert_eq!(bodies, [br#"{"item":7,"note":"te\"a"}"#.to_vec()]);

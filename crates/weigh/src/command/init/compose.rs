@@ -66,8 +66,10 @@ fn behind(services: &[(String, Value)], wanted: &Wanted<'_>) -> Result<(String, 
         false => Err(format!(
             "there is no service `{name}` in `{}`: {}",
             wanted.file.display(),
-            did_you_mean(name, names())
-                .unwrap_or_else(|| format!("it has {}", names().collect::<Vec<_>>().join(", ")))
+            did_you_mean(name, names()).unwrap_or_else(|| format!(
+                "the services are {}",
+                names().collect::<Vec<_>>().join(", ")
+            ))
         )),
     };
     known(wanted.service)?;
@@ -75,7 +77,7 @@ fn behind(services: &[(String, Value)], wanted: &Wanted<'_>) -> Result<(String, 
         known(behind)?;
         if behind == wanted.service {
             return Err(format!(
-                "expected in `--behind` another service than `{behind}`, which is left out; it has {}",
+                "expected in `--behind` another service than `{behind}`, because the variant omits that service. The services are {}",
                 names().collect::<Vec<_>>().join(", ")
             ));
         }
@@ -121,12 +123,12 @@ fn unknown<'a, I: Iterator<Item = &'a str>>(wanted: &Wanted<'_>, names: &dyn Fn(
     let others: Vec<&str> = others.collect();
     match others.is_empty() {
         true => format!(
-            "`{}` is the only service of `{}`, so nothing would be left without it",
+            "`{}` is the only service of `{}`, so no service would remain without it",
             wanted.service,
             wanted.file.display()
         ),
         false => format!(
-            "which service stands behind `{}` is not clear from `{}`; name the one that gets the load without it: `--behind` {}",
+            "the service behind `{}` is not clear from `{}`. Name the service that receives the load in its place: `--behind` {}",
             wanted.service,
             wanted.file.display(),
             others.join(" or ")

@@ -59,9 +59,9 @@ pub(super) fn read(source: &str, text: &str) -> Result<Requests, String> {
     // Some browsers mark the beginning of the file.
     let text = text.trim_start_matches('\u{feff}');
     let mut archive: Value =
-        serde_json::from_str(text).map_err(|error| not_har(&format!("no JSON: {error}")))?;
+        serde_json::from_str(text).map_err(|error| not_har(&format!("invalid JSON: {error}")))?;
     let Some(Value::Array(entries)) = archive.pointer_mut("/log/entries").map(Value::take) else {
-        return Err(not_har("JSON without that"));
+        return Err(not_har("JSON without `log.entries`"));
     };
     let mut requests = Requests::of(source);
     let mut found: Vec<(Entry, Uri)> = Vec::new();
@@ -98,7 +98,7 @@ fn given(entry: Entry, url: &Uri) -> Result<Given, (String, &'static str)> {
     let path = address::path(url);
     let what = format!("{} {path}", request.method);
     match response.status {
-        0 => return Err((what, "it was not answered")),
+        0 => return Err((what, "it has no answer")),
         101 => return Err((what, "it opens a WebSocket or another protocol")),
         _ => {}
     }
@@ -117,10 +117,7 @@ fn given(entry: Entry, url: &Uri) -> Result<Given, (String, &'static str)> {
             _ if posted.params.is_empty() => None,
             _ if is_form => Some(form(&posted.params).into_bytes()),
             _ => {
-                return Err((
-                    what,
-                    "the file does not hold its body, only the parts of it",
-                ));
+                return Err((what, "the file contains only the parts of its body"));
             }
         };
         let has_type = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
@@ -187,18 +184,18 @@ mod tests {
             json!({"request": {}}),
         ]);
         insta::assert_snapshot!(text, @r#"
-        # Left out, since they may be secret: Referer, Cookie, Authorization, ?token=.
-        # One stands in no file when it is a setting, `settings: {token: none}` beside `load`:
+        # Omitted because they may be secret: Referer, Cookie, Authorization, ?token=.
+        # Use a setting to keep a credential out of files, `settings: {token: none}` next to `load`:
         #   headers: {Authorization: "Bearer {{token}}"}   and   weigh lab … --with token=…
         headers:
           "Accept": "*/*"
-        # From shop.har, one after the other in rotation.
+        # From shop.har, in rotation.
         requests:
           - name: "GET /items"
             method: "GET"
             path: "/items"
             weight: 2
-          # its body holds `password`, as in shop.har
+          # its body contains `password` from shop.har
           - name: "POST /items?page=2"
             method: "POST"
             path: "/items?page=2"
@@ -212,8 +209,8 @@ mod tests {
           # Left out:
           # - entry 7: its URL is neither http nor https
           # - entry 8: missing field `method`
-          # - GET /aborted: it was not answered
-          # - 1 request: to cdn.example:443, another server than most (shop.example:443)
+          # - GET /aborted: it has no answer
+          # - 1 request: to cdn.example:443, but most requests go to shop.example:443
         "#);
         assert!(!text.contains("123456789") && !text.contains("abcdefghij"));
     }
@@ -221,8 +218,8 @@ mod tests {
     #[test]
     fn what_is_no_archive_is_refused() {
         let refused = |text: &str| read("x.har", text).map(|_| ()).unwrap_err();
-        assert!(refused("{").contains("found no JSON"));
-        assert!(refused("{\"log\":{}}").contains("found JSON without that"));
+        assert!(refused("{").contains("found invalid JSON"));
+        assert!(refused("{\"log\":{}}").contains("found JSON without `log.entries`"));
     }
 
     #[test]
@@ -235,16 +232,16 @@ mod tests {
         let broken =
             json!({"request": {"method": "GET", "url": "https://shop.example/\nrounds: 1"}});
         insta::assert_snapshot!(load(&[odd, places, broken]), @r#"
-        # From shop.har, one after the other in rotation.
+        # From shop.har, in rotation.
         requests:
-          # without its header `X-A`, which no lab can hold
-          # without its header `X-B`, which no lab can hold
+          # without its header `X-A`, which a lab cannot contain
+          # without its header `X-B`, which a lab cannot contain
           - name: "GET /a"
             method: "GET"
             path: "/a"
           # Left out:
           # - entry 3: its URL is neither http nor https
-          # - POST /b: `{{` in a path or a body would be a place of the lab
+          # - POST /b: `{{` in a path or a body would be a placeholder of the lab
         "#);
     }
 }

@@ -62,17 +62,17 @@ pub(super) struct Draft<'a> {
     pub(super) setup: &'a Setup,
 }
 
-/// What a server that is started is told, and by which words.
+/// Comments about a server that weigh starts.
 const STARTED: &str = "  \
-  # weigh starts it, waits until it accepts connections, and stops it. {{addr}} is the host and port that
-  # it is given, {{port}} the port alone, {{url}} both as a URL.
-  #   ready: {path: /health}              ready when that is answered with 200
-  #   limits: {cpus: 1, memory: 256MiB}   what it may use
+  # weigh starts it, waits until it accepts connections, and stops it. weigh assigns the host and port:
+  # {{addr}} is both, {{port}} is the port alone, {{url}} is a URL.
+  #   ready: {path: /health}              ready if this path answers with 200
+  #   limits: {cpus: 1, memory: 256MiB}   limits of its resources
 ";
 
 const RUNNING: &str = "  \
-  # It runs already: it is not started or stopped, and a round is a stretch of time.
-  #   attach: {pid: 4711}   the process behind the URL, to know its processor time and memory
+  # It runs already. weigh does not start or stop it, and a round is a block of time.
+  #   attach: {pid: 4711}   the process behind the URL, to measure its processor time and memory
 ";
 
 impl Draft<'_> {
@@ -81,14 +81,14 @@ impl Draft<'_> {
         let (lab, consent) = (self.lab, self.consent());
         let mut text = format!(
             "\
-# A first lab, written by `weigh init`; change what you like. docs/labs.md of Weighbridge explains
+# A first lab, written by `weigh init`. Change it as you like. docs/labs.md of Weighbridge explains
 # every key.
 #   weigh check {lab}{consent}
 #   weigh lab {lab}{consent}
 "
         );
         if !consent.is_empty() {
-            text += "# Another machine gets no load without the last flag: it says that you may load that host.\n";
+            text += "# weigh loads another machine only with the last flag. It confirms that you may load that host.\n";
         }
         let _ = writeln!(text, "question: {}\n", quoted(&self.question()));
         text += &self.load();
@@ -121,14 +121,14 @@ impl Draft<'_> {
         };
         format!(
             "\
-# What is sent, and when: so many requests a second to each variant, by plan. With `auto`, weigh looks at
-# latency and processor time first and chooses a rate and the length of a round. `rate: 50/s` with
-# `duration: 2s` fixes both. With `connections: 10` in place of `rate`, each connection sends its next
+# The requests and their rate. Each variant receives this rate, by plan. With `auto`, weigh measures
+# latency and processor time first, and chooses the rate and the length of a round. `rate: 50/s` with
+# `duration: 2s` fixes both. With `connections: 10` instead of `rate`, each connection sends its next
 # request when its last answer is complete.
 load:
   rate: auto
-{sent}rounds: 8 # how often that is measured; fewer than 6 can show no difference
-warmup: 500ms # load before each round that is thrown away
+{sent}rounds: 8 # number of measurements. Fewer than 6 cannot show a difference
+warmup: 500ms # load before each round, in no figure
 "
         )
     }
@@ -145,18 +145,18 @@ warmup: 500ms # load before each round that is thrown away
         let mut text = String::new();
         match self.setup {
             Setup::Alone(command) => {
-                text += "\ntarget: server # which of the systems gets the load\nsystems:\n";
+                text += "\ntarget: server # this system receives the load\nsystems:\n";
                 text += STARTED;
                 text += &self.command("server", command);
             }
             Setup::Commands([first, second]) => {
-                text += "\ntarget: first # which of the systems gets the load\nsystems:\n";
+                text += "\ntarget: first # this system receives the load\nsystems:\n";
                 text += STARTED;
                 text += &self.command("first", first);
                 text += &self.command("second", second);
             }
             Setup::Proxy { server, proxy } => {
-                text += "\ntarget: server # which of the systems gets the load\nsystems:\n";
+                text += "\ntarget: server # this system receives the load\nsystems:\n";
                 match server {
                     Server::Command(command) => {
                         text += STARTED;
@@ -167,17 +167,17 @@ warmup: 500ms # load before each round that is thrown away
                         text += &running("server", url);
                     }
                 }
-                text += "  # It stands before the server, which it knows as {{server.addr}} or {{server.url}}.\n";
+                text += "  # It forwards to the server. Its address is {{server.addr}} or {{server.url}}.\n";
                 text += &self.command("proxy", proxy);
             }
             Setup::Urls([first, second]) => {
-                text += "\ntarget: first # which of the systems gets the load\nsystems:\n";
+                text += "\ntarget: first # this system receives the load\nsystems:\n";
                 text += RUNNING;
                 text += &running("first", first);
                 text += &running("second", second);
             }
             Setup::Compose(compose) => {
-                text += "\ntarget: stack # which of the systems gets the load\nsystems:\n";
+                text += "\ntarget: stack # this system receives the load\nsystems:\n";
                 text += COMPOSED;
                 text += &project(compose);
             }
@@ -187,7 +187,7 @@ warmup: 500ms # load before each round that is thrown away
 
     fn command(&self, name: &str, command: &str) -> String {
         format!(
-            "  {name}:\n    run: {}\n    folder: {} # where the command runs, from this file on\n",
+            "  {name}:\n    run: {}\n    folder: {} # folder of the command, relative to this file\n",
             quoted(command),
             quoted(self.folder)
         )
@@ -200,7 +200,7 @@ warmup: 500ms # load before each round that is thrown away
             _ => String::new(),
         };
         let mut text = format!(
-            "\n# Every row of the report is compared with this one.\nbaseline: {{name: {}{with}}}\nvariants:\n",
+            "\n# The report compares every other variant with the baseline.\nbaseline: {{name: {}{with}}}\nvariants:\n",
             quoted(&baseline)
         );
         if matches!(self.setup, Setup::Alone(_)) {
@@ -247,28 +247,28 @@ warmup: 500ms # load before each round that is thrown away
 }
 
 const EXPECT: &str = "
-# Every answer must have a status from 200 to 299 and the body that the baseline gave; a variant with
-# another answer has no number. What differs by nature is named: ignore: [/time].
+# Every answer must have a status from 200 to 299 and the body of the baseline's answer. A variant with
+# another answer has no number. Name the varying fields of a body, for example: ignore: [/time].
 expect: {same-as: baseline}
 ";
 
 const ALONE: &str = "  \
-  # The same again shows how small a difference this machine tells from none. To compare something,
-  # make it a setting of the server,
+  # A variant equal to the baseline shows the smallest difference that this machine can detect. To compare
+  # two values, make a setting of the server,
   #   settings: {workers: 1}
   #   run: my-server --listen {{addr}} --workers {{workers}}
-  # and write a variant with another value in place of this one:
+  # and replace this variant by a variant with another value:
   #   - {name: four workers, with: {server.workers: 4}}
 ";
 
 const COMPOSED: &str = "  \
-  # The services of a compose file. weigh starts a copy of all of them for each variant, without fixed
-  # ports and names, and removes it with its networks and volumes; the file stays as it is. Each service
-  # has a line in the report. docs/compose.md of Weighbridge says what is changed and what is refused.
-  #   port: 8080            beside `service`: the port that it listens on, where the file does not say it
+  # The services of a compose file. For each variant, weigh starts a copy of all services without fixed
+  # ports and names, and removes it with its networks and volumes. The file does not change. Each service
+  # has a line in the report. docs/compose.md of Weighbridge lists the changes and the refused keys.
+  #   port: 8080            next to `service`: its port, if the file does not contain it
   #   env: {TAG: '1.2'}     for the ${TAG} of the file
   #   profiles: [debug]     services of these profiles run as well
-  #   services:             what the lab changes: environment, image, number of containers
+  #   services:             changes of the lab: environment, image, number of containers
   #     api: {env: {LOG: none}, image: 'api:next', replicas: 2}
 ";
 
@@ -284,13 +284,13 @@ fn project(compose: &ComposeDraft) -> String {
     let told = match compose.is_before {
         true => "",
         false => {
-            "  # What other services are told of the one that is left out stays: change it under `services`.\n"
+            "  # Other services keep their settings for the omitted service. Change these under `services`.\n"
         }
     };
     format!(
         "{told}  stack:\n    settings: {{{setting}leave-out: none}}\n    compose:\n      file: {}\n      \
-         service: {service} # which gets the load\n      without: \"{{{{leave-out}}}}\"\n    \
-         #   ready: {{path: /health}}   ready when that is answered with 200\n",
+         service: {service} # this service receives the load\n      without: \"{{{{leave-out}}}}\"\n    \
+         #   ready: {{path: /health}}   ready if this path answers with 200\n",
         quoted(&compose.file.display().to_string())
     )
 }
@@ -356,7 +356,10 @@ mod tests {
         assert_eq!(command[2].to_string(), "a b");
         let text = draft(&setup).text();
         assert!(text.contains("systems:\n  # weigh starts it"), "{text}");
-        assert!(text.contains("variants:\n  # The same again"), "{text}");
+        assert!(
+            text.contains("variants:\n  # A variant equal to the baseline"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -417,7 +420,7 @@ mod tests {
         assert!(
             draft(&setup)
                 .text()
-                .contains("Another machine gets no load")
+                .contains("weigh loads another machine only with the last flag")
         );
     }
 }

@@ -16,7 +16,10 @@ const METHODS: [&str; 6] = ["get", "head", "options", "post", "put", "patch"];
 
 /// Why an operation of such a method is left out.
 const OTHERS: [(&str, &str); 2] = [
-    ("delete", "what it deletes is missing for the next request"),
+    (
+        "delete",
+        "the next request would not find the deleted object",
+    ),
     ("trace", "it answers with the request"),
 ];
 
@@ -29,7 +32,7 @@ pub(super) fn read(source: &str, text: &str, color: bool) -> Result<Requests, St
     let version = root.get("openapi").map(plain).unwrap_or_default();
     if !version.starts_with("3.") {
         let found = match root.get("swagger").map(plain) {
-            Some(version) => format!("`swagger: {version}`; convert it to OpenAPI 3"),
+            Some(version) => format!("`swagger: {version}`. Convert it to OpenAPI 3"),
             None => "none".to_owned(),
         };
         return Err(format!(
@@ -44,7 +47,7 @@ pub(super) fn read(source: &str, text: &str, color: bool) -> Result<Requests, St
     let mut requests = Requests::of(source);
     for (path, item) in paths {
         let Some(item) = description.resolve(item).and_then(Value::as_object) else {
-            requests.leave_out(path, "it refers to what this file does not hold");
+            requests.leave_out(path, "it refers to an object outside of this file");
             continue;
         };
         for method in METHODS {
@@ -142,9 +145,10 @@ impl Operation<'_> {
             given.path = format!("{}?{}", given.path, query.join("&"));
         }
         if !optional.is_empty() {
-            given
-                .notes
-                .push(format!("without what is optional: {}", optional.join(", ")));
+            given.notes.push(format!(
+                "without optional parameters: {}",
+                optional.join(", ")
+            ));
         }
         self.add_body(&mut given)?;
         for name in self.credentials() {
@@ -153,7 +157,7 @@ impl Operation<'_> {
         Ok(given)
     }
 
-    /// Its parameters, and those of its path that it does not describe anew.
+    /// Its parameters, and the parameters of its path that it does not define again.
     fn parameters(&self) -> Result<Vec<&Value>, String> {
         let mut all: Vec<&Value> = Vec::new();
         let key = |it: &Value| (it.get("in").map(plain), it.get("name").map(plain));
@@ -163,7 +167,7 @@ impl Operation<'_> {
                 let parameter = self
                     .description
                     .resolve(written)
-                    .ok_or("one of its parameters refers to what this file does not hold")?;
+                    .ok_or("one of its parameters refers to an object outside of this file")?;
                 if !all.iter().any(|known| key(known) == key(parameter)) {
                     all.push(parameter);
                 }
@@ -180,7 +184,7 @@ impl Operation<'_> {
         let body = self
             .description
             .resolve(body)
-            .ok_or("its body refers to what this file does not hold")?;
+            .ok_or("its body refers to an object outside of this file")?;
         let content = body.get("content").and_then(Value::as_object);
         let is_json = |kind: &str| kind == "application/json" || kind.ends_with("+json");
         let found = content
@@ -285,12 +289,12 @@ components:
     fn operations_with_examples_become_requests_and_the_others_are_named() {
         let requests = read("shop.yaml", SHOP, false).expect("a description");
         insta::assert_snapshot!(requests.load(), @r#"
-        # Left out, since they may be secret: Authorization.
-        # One stands in no file when it is a setting, `settings: {token: none}` beside `load`:
+        # Omitted because they may be secret: Authorization.
+        # Use a setting to keep a credential out of files, `settings: {token: none}` next to `load`:
         #   headers: {Authorization: "Bearer {{token}}"}   and   weigh lab … --with token=…
-        # From shop.yaml, one after the other in rotation.
+        # From shop.yaml, in rotation.
         requests:
-          # without what is optional: page
+          # without optional parameters: page
           - name: "GET /v1/items?kind=a%20b"
             method: "GET"
             path: "/v1/items?kind=a%20b"
@@ -304,7 +308,7 @@ components:
             method: "GET"
             path: "/v1/items/7"
           # Left out:
-          # - DELETE /items/{id}: what it deletes is missing for the next request
+          # - DELETE /items/{id}: the next request would not find the deleted object
           # - GET /orders/{order}: its parameter `order` in the path has no example
         "#);
         let bodies: Vec<_> = requests.files().map(|(_, body)| body).collect();
@@ -315,7 +319,7 @@ components:
     #[test]
     fn another_file_is_refused_with_what_it_is() {
         let refused = |text: &str| read("x", text, false).map(|_| ()).unwrap_err();
-        assert!(refused("swagger: '2.0'").contains("convert it to OpenAPI 3"));
+        assert!(refused("swagger: '2.0'").contains("Convert it to OpenAPI 3"));
         assert!(refused("a: [").contains("it has mistakes"));
         assert!(refused("{").contains("found a mistake"));
         assert!(refused("{\"openapi\": \"3.1.0\"}").contains("expected `paths`"));

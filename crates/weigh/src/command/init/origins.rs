@@ -43,7 +43,7 @@ impl Origins {
             };
             requests.leave_out(
                 &what,
-                &format!("to {origin}, another server than most ({most})"),
+                &format!("to {origin}, but most requests go to {most}"),
             );
         }
     }

@@ -90,7 +90,7 @@ impl Requests {
     pub(super) fn first_reason(&self) -> &str {
         self.left_out
             .first()
-            .map_or("it holds none", String::as_str)
+            .map_or("the file contains no requests", String::as_str)
     }
 
     pub(super) fn leave_out(&mut self, what: &str, why: &str) {
@@ -113,7 +113,10 @@ impl Requests {
         }
         let mut text = comment(
             0,
-            &format!("Limits of {}, for every row but the baseline.", self.source),
+            &format!(
+                "Limits of {}, for every row except the baseline.",
+                self.source
+            ),
         );
         text += "gates:\n";
         for gate in &self.gates {
@@ -135,7 +138,7 @@ impl Requests {
         self.add_times(given, 1);
     }
 
-    /// The same for a request that is sent so many times, at least once.
+    /// Takes a request with a weight of at least 1.
     pub(super) fn add_times(&mut self, given: Given, times: u32) {
         let times = times.clamp(1, WEIGHT_MAX);
         let what = format!("{} {}", given.method, given.path);
@@ -145,7 +148,7 @@ impl Requests {
         let path = self.open_path(&given.path);
         let (headers, mut notes) = self.open_headers(given.headers);
         if let Some(name) = given.body.as_deref().and_then(secret_in) {
-            notes.push(format!("its body holds `{name}`, as in {}", self.source));
+            notes.push(format!("its body contains `{name}` from {}", self.source));
         }
         notes.extend(given.notes);
         let request = Request {
@@ -172,7 +175,10 @@ impl Requests {
                 known.weight = (known.weight + times).min(WEIGHT_MAX);
             }
             None if self.sent.len() == REQUESTS_MAX => {
-                self.leave_out(&what, &format!("it comes after {REQUESTS_MAX} others"));
+                self.leave_out(
+                    &what,
+                    &format!("it comes after {REQUESTS_MAX} other requests"),
+                );
             }
             None => self.sent.push(request),
         }
@@ -216,7 +222,7 @@ impl Requests {
                 || value.chars().any(char::is_control)
             {
                 notes.push(format!(
-                    "without its header `{name}`, which no lab can hold"
+                    "without its header `{name}`, which a lab cannot contain"
                 ));
             } else if let Some((_, known)) = open
                 .iter_mut()
@@ -238,7 +244,7 @@ impl Requests {
             text += &comment(
                 2,
                 &format!(
-                    "Left out, since they may be secret: {}.",
+                    "Omitted because they may be secret: {}.",
                     self.secrets.join(", ")
                 ),
             );
@@ -248,10 +254,7 @@ impl Requests {
         if !shared.is_empty() {
             text += &headers(2, &shared);
         }
-        text += &comment(
-            2,
-            &format!("From {}, one after the other in rotation.", self.source),
-        );
+        text += &comment(2, &format!("From {}, in rotation.", self.source));
         text += "  requests:\n";
         for (index, request) in self.sent.iter().enumerate() {
             text += &self.request(index, request, &shared);
@@ -334,31 +337,31 @@ impl Requests {
     }
 }
 
-/// What to do about a credential.
+/// The comment about credentials.
 const SECRET: &str = "  \
-  # One stands in no file when it is a setting, `settings: {token: none}` beside `load`:
+  # Use a setting to keep a credential out of files, `settings: {token: none}` next to `load`:
   #   headers: {Authorization: \"Bearer {{token}}\"}   and   weigh lab … --with token=…
 ";
 
-/// Whether a lab can send it.
+/// Checks that a lab can send it.
 fn check(given: &Given) -> Result<(), String> {
     let is_of_method = |byte: u8| byte.is_ascii_uppercase() || byte == b'-';
     if given.method.is_empty() || !given.method.bytes().all(is_of_method) {
-        return Err("its method is not one of capital letters, as HTTP has them".to_owned());
+        return Err("its method does not consist of capital letters".to_owned());
     }
     if given.method == "CONNECT" {
         return Err("it asks for a tunnel".to_owned());
     }
     let is_of_path = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
     if !given.path.starts_with('/') || !given.path.bytes().all(is_of_path) {
-        return Err("its path is not written as it goes over the wire".to_owned());
+        return Err("its path is not in the form of HTTP".to_owned());
     }
     let body = given.body.as_deref().unwrap_or_default();
     // Two braces begin a place that is filled in, and there is no other way to write them.
     let has_braces = |bytes: &[u8]| bytes.windows(2).any(|pair| pair == b"{{");
     if has_braces(given.path.as_bytes()) || (has_braces(body) && std::str::from_utf8(body).is_ok())
     {
-        return Err("`{{` in a path or a body would be a place of the lab".to_owned());
+        return Err("`{{` in a path or a body would be a placeholder of the lab".to_owned());
     }
     Ok(())
 }

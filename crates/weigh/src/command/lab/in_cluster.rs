@@ -37,7 +37,7 @@ impl Run<'_> {
         manifests::read(lab, &Disk, None).map_err(Failure::bad_input)?;
         if self.flamegraph {
             return Err(Failure::bad_input(
-                "`--flamegraph` samples processes of this machine, and none of a cluster",
+                "`--flamegraph` samples processes of this machine, not processes of a cluster",
             ));
         }
         let place = args.place();
@@ -81,7 +81,7 @@ impl Run<'_> {
         match lab::parse_with(&lab.path, &kept, &lab.asked) {
             Ok(_) => Ok(kept.files()),
             Err(_) => Err(Failure::bad_input(format!(
-                "`{}` was changed while it was read; start again",
+                "`{}` changed while weigh read it. Start again",
                 lab.path.display()
             ))),
         }

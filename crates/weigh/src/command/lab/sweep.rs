@@ -58,7 +58,7 @@ impl Run<'_> {
             let made = || match fs::create_dir(&own) {
                 Ok(()) => Ok(own),
                 Err(error) => Err(Failure::not_ready(format!(
-                    "`{}` cannot be made: {error}",
+                    "`{}` cannot be created: {error}",
                     own.display()
                 ))),
             };
@@ -83,7 +83,7 @@ impl Run<'_> {
         }
         console.answer(&self.format.render_curve(&curve, console.terminal()));
         console.say(format_args!(
-            "weigh: recorded in {}; curve.html there has the picture",
+            "weigh: recorded in {}. The picture is curve.html there",
             folder.display()
         ));
         Ok(worst)

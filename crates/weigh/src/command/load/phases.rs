@@ -2,8 +2,8 @@
 
 use model::{Phase, Rate};
 
-/// How phases are written.
-const PHASES_HELP: &str = "write phases as 10s@100/s,20s@100/s..500/s";
+/// The form of phases, for messages.
+const PHASES_HELP: &str = "Write phases as 10s@100/s,20s@100/s..500/s";
 
 /// Phases in order; clap would take a bare list for a flag that may be repeated.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +30,7 @@ fn phase(text: &str) -> Result<Phase, String> {
     let (duration, rates) = text
         .trim()
         .split_once('@')
-        .ok_or_else(|| format!("`{text}` is not a phase: it has no `@`; {PHASES_HELP}"))?;
+        .ok_or_else(|| format!("expected a phase with `@`, found `{text}`. {PHASES_HELP}"))?;
     let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
     Ok(Phase {
         duration: lab::duration(duration.trim())?,
@@ -79,10 +79,10 @@ mod tests {
     #[test]
     fn what_is_no_phase_is_said_so() {
         for (text, words) in [
-            ("100/s", "it has no `@`; write phases as 10s@100/s"),
+            ("100/s", "Write phases as 10s@100/s"),
             ("10@100/s", "the unit is missing"),
             ("10s@fast", "`fast`"),
-            ("10s@1/s,", "it has no `@`"),
+            ("10s@1/s,", "expected a phase with `@`"),
         ] {
             let error = phases(text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

@@ -49,11 +49,11 @@ pub(super) fn check(at: Timestamp) -> Result<(), Failure> {
     match Duration::try_from(ahead) {
         Ok(ahead) if ahead <= AHEAD_MAX => Ok(()),
         Ok(ahead) => Err(Failure::bad_input(format!(
-            "expected a start within the next hour, found {at}, which is {} s ahead",
+            "expected a start within the next hour, found {at}, {} s from now",
             ahead.as_secs()
         ))),
         Err(_) => Err(Failure::bad_input(format!(
-            "expected a start that lies ahead, found {at}; it is {now} now"
+            "expected a start in the future, found {at}. It is {now} now"
         ))),
     }
 }

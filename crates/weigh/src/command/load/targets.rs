@@ -116,13 +116,13 @@ fn request(target: Written, base: &Uri, flags: &[(String, String)]) -> Result<Re
     } else {
         let url = address::url(&target.url).map_err(|why| format!("`{}`: {why}", target.url))?;
         if address::is_encrypted(base) != address::is_encrypted(&url) {
-            return Err("expected all targets to be http or all to be https".to_owned());
+            return Err("expected either http or https for all targets, found both".to_owned());
         }
         let (expected, found) = (address::origin(base), address::origin(&url));
         if expected != found {
             return Err(format!(
-                "expected a target on `{}:{}` as the others, found `{}:{}`; one load goes to one \
-                 host and port, so run one for each",
+                "expected a target on `{}:{}` like the first target, found `{}:{}`. One load goes \
+                 to one host and port, so run one load for each",
                 expected.0, expected.1, found.0, found.1
             ));
         }
@@ -211,7 +211,7 @@ fn parse_http(text: &str) -> Result<Vec<Written>, String> {
         }
         let target = targets.last_mut().filter(|_| is_open).ok_or_else(|| {
             format!(
-                "line {number}: expected `METHOD URL`, found `{line}`; an empty line ends a target"
+                "line {number}: expected `METHOD URL`, found `{line}`. An empty line ends a target"
             )
         })?;
         if let Some(file) = line.strip_prefix('@') {

@@ -38,7 +38,7 @@ impl Repository {
         Ok(Repository { top })
     }
 
-    /// Where a file of the working tree lies within the repository.
+    /// The path of a file within the repository.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl Repository {
     pub(in crate::command) fn place_of(&self, path: &Path) -> Result<PathBuf, Failure> {
         let outside = || {
             Failure::bad_input(format!(
-                "expected a lab of the repository in `{}`, found `{}`, which is outside of it",
+                "expected a lab of the repository in `{}`, found `{}` outside of it",
                 self.top.display(),
                 path.display()
             ))
@@ -68,14 +68,15 @@ impl Repository {
         };
         let Some(asked) = self.commit_of(&name) else {
             return Err(Failure::bad_input(format!(
-                "expected a branch, tag or commit as base, found `{name}`, which git does not know here; \
-                 fetch it (a CI job often has one commit only), or choose another with --base"
+                "expected a branch, tag or commit as base, found `{name}`, which this repository \
+                 does not have. Fetch it (a CI job often has only one commit), or choose another \
+                 base with --base"
             )));
         };
         let parted = self.git(&["merge-base", &asked, "HEAD"]).map_err(|_| {
             Failure::bad_input(format!(
-                "`{name}` and HEAD have no commit in common here; in a shallow clone fetch more \
-                 (`git fetch --unshallow`, `fetch-depth: 0` of actions/checkout)"
+                "expected a common commit of `{name}` and HEAD, found none here. In a shallow clone \
+                 fetch more (`git fetch --unshallow`, `fetch-depth: 0` of actions/checkout)"
             ))
         })?;
         let name = if parted == asked {
@@ -97,7 +98,7 @@ impl Repository {
     /// When git cannot write down what is not committed.
     pub(in crate::command) fn head(&self, out: &Path) -> Result<State, Failure> {
         let commit = self.commit_of("HEAD").ok_or_else(|| {
-            Failure::bad_input("expected a repository with a commit, found none; commit first")
+            Failure::bad_input("expected a repository with a commit, found none. Commit first")
         })?;
         let everything = self.with_uncommitted(&commit, out)?;
         let tree = format!("{commit}^{{tree}}");
@@ -117,7 +118,7 @@ impl Repository {
             "-p",
             &commit,
             "-m",
-            "uncommitted changes, kept by weigh pr",
+            "uncommitted changes, saved by weigh pr",
         ])?;
         Ok(State {
             commit: snapshot,
@@ -133,7 +134,7 @@ impl Repository {
     pub(in crate::command) fn state(&self, name: &str) -> Result<State, Failure> {
         let commit = self.commit_of(name).ok_or_else(|| {
             Failure::bad_input(format!(
-                "expected a branch, tag or commit, found `{name}`, which git does not know here"
+                "expected a branch, tag or commit, found `{name}`, which this repository does not have"
             ))
         })?;
         Ok(State {
@@ -171,8 +172,9 @@ impl Repository {
 
     /// The tree of all files as they are now.
     fn with_uncommitted(&self, commit: &str, out: &Path) -> Result<String, Failure> {
-        let folder = tempfile::tempdir()
-            .map_err(|error| Failure::not_ready(format!("no temporary folder: {error}")))?;
+        let folder = tempfile::tempdir().map_err(|error| {
+            Failure::not_ready(format!("cannot create a temporary folder: {error}"))
+        })?;
         let index = folder.path().join("index");
         // The index knows which files are unchanged, so that they need not be read again.
         let known = self.git(&["rev-parse", "--git-path", "index"])?;
@@ -214,7 +216,7 @@ impl Repository {
             .find(|name| self.commit_of(name).is_some());
         found.map(str::to_owned).ok_or_else(|| {
             Failure::bad_input(format!(
-                "expected a base to compare with, found none of {}; name one with --base",
+                "expected a base to compare with, found none of {}. Name one with --base",
                 usual.join(", ")
             ))
         })
@@ -251,7 +253,7 @@ impl Repository {
     }
 }
 
-/// What `git` prints in a folder, without the line break at its end.
+/// The output of `git` in a folder, without the line break at its end.
 ///
 /// # Errors
 ///
@@ -268,7 +270,9 @@ fn run(folder: &Path, words: &[&str], index: Option<&Path>) -> Result<String, Fa
     }
     tracing::debug!(?words, ?folder, "asking git");
     let output = command.output().map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Failure::not_ready("`git` is not installed; `weigh pr` needs it"),
+        ErrorKind::NotFound => {
+            Failure::not_ready("`git` is not installed, but `weigh pr` needs it")
+        }
         _ => Failure::bug(format!("`git` cannot be started: {error}")),
     })?;
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();

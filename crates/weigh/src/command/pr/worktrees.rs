@@ -53,7 +53,7 @@ impl Worktrees {
         let parent = args.parent();
         let refused = |error: std::io::Error| {
             Failure::not_ready(format!(
-                "no folder for two revisions can be made in `{}`: {error}; choose another with --worktrees",
+                "cannot create a folder for two revisions in `{}`: {error}. Choose another folder with --worktrees",
                 parent.display()
             ))
         };

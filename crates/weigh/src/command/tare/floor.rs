@@ -94,8 +94,8 @@ pub(super) fn weigh(
         let address = listener.local_addr()?;
         Ok((listener, address))
     });
-    let (listener, address) = bound
-        .map_err(|error| Failure::not_ready(format!("loopback cannot be listened on: {error}")))?;
+    let (listener, address) =
+        bound.map_err(|error| Failure::not_ready(format!("cannot listen on loopback: {error}")))?;
     let (server_cpu, generator_cpu) = places();
     let job = job(weighing, Address::Tcp(address), generator_cpu);
     let server_stop = AtomicBool::new(false);

@@ -142,9 +142,9 @@ fn cores(allowed: usize) -> Finding {
         2 | 3 => State::Weak,
         _ => State::Ok,
     };
-    let advice = "generator and systems take turns on the same cores: use a machine with 4 or \
-                  more, or give the container more";
-    finding("cores", state, format!("{allowed} may be used"), advice)
+    let advice = "generator and systems share the same cores. Use a machine with 4 or more, or give \
+                  the container more";
+    finding("cores", state, format!("{allowed} usable"), advice)
 }
 
 fn load(machine: &Machine) -> Finding {
@@ -153,12 +153,12 @@ fn load(machine: &Machine) -> Finding {
     };
     // Online and not allowed cores: the load average is that of the whole machine.
     let per_core = minute / machine.cpus_online.max(1) as f64;
-    let advice = "other programs are running: end them, or wait until they are done (`top` names \
+    let advice = "other programs are running. End them, or wait until they are done (`top` lists \
                   them)";
     finding(
         "load",
         grade(per_core, 0.25, 1.0),
-        format!("{minute:.2} over the last minute, {per_core:.2} a core"),
+        format!("{minute:.2} over the last minute, {per_core:.2} per core"),
         advice,
     )
 }
@@ -167,7 +167,7 @@ fn steal(share: Option<f64>) -> Finding {
     let Some(share) = share else {
         return not_visible("steal", "not visible");
     };
-    let advice = "the host gives this machine's cores to other guests: use a machine of its own or \
+    let advice = "the host gives this machine's cores to other guests. Use a dedicated machine or \
                   dedicated cores, and more rounds";
     finding(
         "steal",
@@ -181,9 +181,9 @@ fn lateness(lateness_us_p99: Option<f64>) -> Finding {
     let Some(us) = lateness_us_p99 else {
         return not_visible("lateness", "not measured");
     };
-    let advice = "sends leave late because this machine wakes threads late: quiet it, run weigh as \
-                  root so that it may ask for real-time priority, pin the generator to a core of \
-                  its own (--pin), or let it spin more (--spin)";
+    let advice = "sends leave late because this machine wakes threads late. End other programs, run \
+                  weigh as root for real-time priority, pin the generator to its own core (--pin), \
+                  or increase --spin";
     finding(
         "lateness",
         grade(us, 100.0, 1000.0),
@@ -198,34 +198,34 @@ fn slack(ns: Option<u64>) -> Finding {
     };
     // 50 us is what every Linux starts with; the generator sets its own to the least.
     let state = if ns > 50_000 { State::Weak } else { State::Ok };
-    let advice = "systems started from here wake that late from their own timers: start weigh from \
-                  an ordinary shell";
+    let advice = "timers of systems started from here fire late. Start weigh from an ordinary \
+                  shell";
     let us = ns as f64 / 1000.0;
     finding("timer slack", state, format!("{us:.0} us"), advice)
 }
 
 fn governor(governor: Option<&str>) -> Finding {
     let Some(governor) = governor else {
-        return not_visible("governor", "not visible: the host or the firmware decides");
+        return not_visible("governor", "not visible, the host or the firmware decides");
     };
     let state = if governor == "performance" {
         State::Ok
     } else {
         State::Weak
     };
-    let advice = "cores slow down between requests: `cpupower frequency-set -g performance`";
+    let advice = "cores slow down between requests. Run `cpupower frequency-set -g performance`";
     finding("governor", state, governor.to_owned(), advice)
 }
 
 fn boost(boost: Option<bool>) -> Finding {
     match boost {
-        None => not_visible("boost", "not visible: the host or the firmware decides"),
+        None => not_visible("boost", "not visible, the host or the firmware decides"),
         Some(false) => finding("boost", State::Ok, "off".to_owned(), ""),
         Some(true) => finding(
             "boost",
             State::Weak,
             "on".to_owned(),
-            "the clock depends on heat and on the other cores: write 0 to \
+            "the clock depends on heat and on the other cores. Write 0 to \
              /sys/devices/system/cpu/cpufreq/boost (Intel: 1 to intel_pstate/no_turbo)",
         ),
     }
@@ -237,7 +237,7 @@ fn swap(used_bytes: Option<u64>) -> Finding {
     };
     let mib = bytes / (1024 * 1024);
     let state = if mib > 0 { State::Weak } else { State::Ok };
-    let advice = "memory that was swapped out comes back during a measurement: free some, then \
+    let advice = "swapped memory is read back during a measurement. Free some memory, then run \
                   `swapoff -a`";
     finding("swap", state, format!("{mib} MiB in use"), advice)
 }
@@ -251,7 +251,7 @@ fn huge_pages(choice: Option<&str>) -> Finding {
     } else {
         State::Ok
     };
-    let advice = "memory peaks and pauses depend on luck: write madvise to \
+    let advice = "memory peaks and pauses vary by chance. Write madvise to \
                   /sys/kernel/mm/transparent_hugepage/enabled";
     finding("huge pages", state, choice.to_owned(), advice)
 }
@@ -263,8 +263,8 @@ fn cgroups(described: &str) -> Finding {
     } else {
         State::Weak
     };
-    let advice = "limits cannot be enforced, and CPU time is read from /proc: run as root, or have \
-                  the cpu and memory controllers delegated";
+    let advice = "limits cannot be enforced, and CPU time comes from /proc. Run as root, or \
+                  delegate the cpu and memory controllers";
     finding("cgroups", state, described.to_owned(), advice)
 }
 
@@ -279,7 +279,7 @@ fn perf(paranoid: Option<i64>, is_root: bool) -> Finding {
         State::Weak
     };
     let who = if is_root { ", as root" } else { "" };
-    let advice = "systems cannot be profiled with their time in the kernel: `sysctl \
+    let advice = "profiles cannot include time in the kernel. Run `sysctl \
                   kernel.perf_event_paranoid=1`";
     let found = format!("kernel.perf_event_paranoid = {paranoid}{who}");
     finding("perf", state, found, advice)

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::service::Service;
 use super::{Entrance, Remarks, Wish, as_text};
 
-/// Where the loaded service is reached; none where that is not known, which is refused.
+/// The port of the loaded service. `None` if it is unknown, which is refused.
 pub(super) fn entrance(
     services: &[Service],
     wish: Wish<'_>,
@@ -19,7 +19,7 @@ pub(super) fn entrance(
     let name = &loaded.planned.name;
     if loaded.planned.replicas > 1 {
         remarks.refuse(format!(
-            "`{name}` gets the load and has {} containers: the load goes to one address; load a service that balances before them",
+            "`{name}` receives the load and has {} containers, but the load goes to one address. Load a balancer before them",
             loaded.planned.replicas
         ));
     }
@@ -34,7 +34,7 @@ pub(super) fn entrance(
     }
     if last.given["network_mode"] == "none" {
         remarks.refuse(format!(
-            "`{name}` gets the load and has `network_mode: none`"
+            "`{name}` receives the load, but has `network_mode: none`"
         ));
     }
     let known = match compose.port {
@@ -49,13 +49,13 @@ pub(super) fn entrance(
         }),
         (None, _) => {
             remarks.refuse(format!(
-                "`{name}` gets the load, and the file says no port of it: write the one that it listens on within its container, `port: 80`, beside `service` in the lab"
+                "`{name}` receives the load, but the file has no port for it. Write the port inside its container next to `service` in the lab, for example `port: 80`"
             ));
             None
         }
         (Some(first), Some(second)) => {
             remarks.refuse(format!(
-                "`{name}` gets the load and has several ports, {first} and {second} among them: write one, `port: {first}`, beside `service` in the lab"
+                "`{name}` receives the load and has several ports, for example {first} and {second}. Write one, such as `port: {first}`, next to `service` in the lab"
             ));
             None
         }

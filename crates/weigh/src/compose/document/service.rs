@@ -48,14 +48,14 @@ impl Service {
         }
         for key in ["container_name", "restart"] {
             if given.get(key).is_some_and(|it| it != "no") {
-                remarks.note(format!("`{name}`: its `{key}` is left away"));
+                remarks.note(format!("`{name}`: its `{key}` is omitted"));
             }
         }
         // A file is a configuration more often than not; a folder is where data are.
         for folder in writable_paths(&given["volumes"]) {
             if (wish.is_folder)(&folder) {
                 remarks.refuse(format!(
-                    "`{name}` can write to the folder `{folder}`, which variants would all have: mount it read-only (`:ro`), or use a volume"
+                    "`{name}` can write to the folder `{folder}`, which all variants would share. Mount it read-only (`:ro`), or use a volume"
                 ));
             }
         }
@@ -120,7 +120,7 @@ impl Service {
 fn check(name: &str, given: &Value, remarks: &mut Remarks) {
     if given["network_mode"] == "host" {
         remarks.refuse(format!(
-            "`{name}` has `network_mode: host`: its ports are those of the machine, which two variants cannot both have; remove it"
+            "`{name}` has `network_mode: host`, but two variants cannot share the ports of the machine. Remove it"
         ));
     }
     for key in ["network_mode", "pid", "ipc"] {
@@ -129,27 +129,27 @@ fn check(name: &str, given: &Value, remarks: &mut Remarks) {
             .is_some_and(|it| it.starts_with("container:"))
         {
             remarks.refuse(format!(
-                "`{name}` has `{key}: {}`, a container that is not of this project; name a service of the file, `service:NAME`",
+                "`{name}` has `{key}: {}`, a container outside of this project. Name a service of the file, `service:NAME`",
                 given[key].as_str().unwrap_or_default()
             ));
         }
     }
     if !texts(&given["external_links"]).is_empty() {
         remarks.refuse(format!(
-            "`{name}` has `external_links`, to containers that are not of this project; make them services of the file"
+            "`{name}` has `external_links` to containers outside of this project. Make them services of the file"
         ));
     }
     let from = texts(&given["volumes_from"]);
     if from.iter().any(|it| it.starts_with("container:")) {
         remarks.refuse(format!(
-            "`{name}` has `volumes_from` a container that is not of this project; name a service of the file"
+            "`{name}` has `volumes_from` a container outside of this project. Name a service of the file"
         ));
     }
     let networks = given["networks"].as_object();
     for (network, settings) in networks.into_iter().flatten() {
         if settings.get("ipv4_address").is_some() || settings.get("ipv6_address").is_some() {
             remarks.refuse(format!(
-                "`{name}` has a fixed address in the network `{network}`, which two variants cannot both have; remove it, and use the name `{name}` where the address is used"
+                "`{name}` has a fixed address in the network `{network}`, but two variants cannot share it. Remove it, and use the name `{name}` instead of the address"
             ));
         }
     }
@@ -183,14 +183,14 @@ fn leave_out(
             && is_left_out(used)
         {
             remarks.refuse(format!(
-                "`{name}` has `{key}: service:{used}` and cannot run without `{used}`; leave it out too, or change the file"
+                "`{name}` has `{key}: service:{used}` and cannot run without `{used}`. Omit it too, or change the file"
             ));
         }
     }
     for from in texts(changed.get("volumes_from").unwrap_or(&Value::Null)) {
         if is_left_out(&from) {
             remarks.refuse(format!(
-                "`{name}` has `volumes_from: [{from}]` and cannot run without it; leave it out too, or change the file"
+                "`{name}` has `volumes_from: [{from}]` and cannot run without it. Omit it too, or change the file"
             ));
         }
     }

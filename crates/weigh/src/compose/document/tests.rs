@@ -162,8 +162,8 @@ fn a_project_has_nothing_that_another_could_have_too() {
 fn what_is_changed_is_noted_and_limits_are_known_before_the_start() {
     let written = of(STACK, &loaded("nginx")).expect("it can be started");
     assert_snapshot!(written.notes.join("\n"), @"
-    `api`: its `restart` is left away
-    `nginx`: its `container_name` is left away
+    `api`: its `restart` is omitted
+    `nginx`: its `container_name` is omitted
     ");
     assert_eq!(
         (written.entrance.service.as_str(), written.entrance.port),
@@ -292,18 +292,18 @@ fn what_reaches_out_of_a_project_is_refused_with_the_reason() {
         "network_mode: host, pid: 'container:x', external_links: [y], volumes: ['/data:/d']",
     );
     assert_snapshot!(several, @"
-    `a` has `network_mode: host`: its ports are those of the machine, which two variants cannot both have; remove it
-    `a` has `pid: container:x`, a container that is not of this project; name a service of the file, `service:NAME`
-    `a` has `external_links`, to containers that are not of this project; make them services of the file
-    `a` can write to the folder `/data`, which variants would all have: mount it read-only (`:ro`), or use a volume
+    `a` has `network_mode: host`, but two variants cannot share the ports of the machine. Remove it
+    `a` has `pid: container:x`, a container outside of this project. Name a service of the file, `service:NAME`
+    `a` has `external_links` to containers outside of this project. Make them services of the file
+    `a` can write to the folder `/data`, which all variants would share. Mount it read-only (`:ro`), or use a volume
     ");
     for (keys, words) in [
         (
             "networks: {default: {ipv4_address: 10.0.0.2}}",
             "has a fixed address",
         ),
-        ("ipc: 'container:x'", "not of this project"),
-        ("volumes_from: ['container:x']", "not of this project"),
+        ("ipc: 'container:x'", "outside of this project"),
+        ("volumes_from: ['container:x']", "outside of this project"),
         (
             "volumes: [{type: bind, source: /data, target: /d}]",
             "can write to the folder `/data`",
@@ -338,8 +338,8 @@ fn external_networks_and_volumes_would_join_variants() {
             .map_err(|why| why.join("\n"))
     };
     assert_snapshot!(with("networks: {n: {external: true}}\nvolumes: {v: {external: {name: x}}}", "rw").expect_err("refused"), @"
-    the volume `v` is external, and variants would write into one another's data: mount it read-only, or remove `external`, so that each variant begins with an empty one
-    the network `n` is external: services of two variants would answer to one name in it; remove `external`, so that each variant has its own
+    the volume `v` is external, so variants would write into one another's data. Mount it read-only, or remove `external`, so that each variant begins with an empty volume
+    the network `n` is external, so services of two variants would have the same name in it. Remove `external`, so that each variant has its own network
     ");
     // What cannot be changed may be the same for all.
     let file = with("volumes: {v: {external: true, name: seed}}", "ro").expect("it can be started");
@@ -415,9 +415,9 @@ fn the_port_is_the_published_one_then_the_exposed_one_and_else_asked_for() {
     // An image is asked last.
     assert_eq!(port("expose: [83], image: exposes"), "83");
     assert_eq!(port("image: exposes"), "9000");
-    assert!(port("image: a").contains("says no port of it"));
-    assert!(port("ports: ['80:80', '443:443']").contains("80 and 443 among them"));
-    assert!(port("ports: ['8000-8010:8000-8010']").contains("says no port"));
+    assert!(port("image: a").contains("has no port for it"));
+    assert!(port("ports: ['80:80', '443:443']").contains("for example 80 and 443"));
+    assert!(port("ports: ['8000-8010:8000-8010']").contains("has no port for it"));
 }
 
 #[test]

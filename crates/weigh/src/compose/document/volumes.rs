@@ -33,7 +33,7 @@ pub(super) fn used(
                 volumes.insert(name, given.clone());
             } else {
                 remarks.refuse(format!(
-                    "the volume `{name}` is external, and variants would write into one another's data: mount it read-only, or remove `external`, so that each variant begins with an empty one"
+                    "the volume `{name}` is external, so variants would write into one another's data. Mount it read-only, or remove `external`, so that each variant begins with an empty volume"
                 ));
             }
             continue;
@@ -45,7 +45,7 @@ pub(super) fn used(
             && !is_read_only
         {
             remarks.refuse(format!(
-                "the volume `{name}` is `{device}` for every variant, and they would write into one another's data: mount it read-only, or remove its `driver_opts`"
+                "the volume `{name}` is `{device}` for every variant, so variants would write into one another's data. Mount it read-only, or remove its `driver_opts`"
             ));
         }
         label(&mut volume, wish.labels);

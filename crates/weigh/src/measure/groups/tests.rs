@@ -89,7 +89,7 @@ fn a_pair_that_fills_the_cores_is_not_measured_side_by_side() {
     assert!((fits_at - 0.5 / 0.9).abs() < 1e-9);
     assert_eq!(
         because,
-        "`v1` and its baseline together would use 90 % of the cores that they may run on"
+        "`v1` and its baseline together would use 90 % of their cores"
     );
 }
 
