@@ -138,7 +138,7 @@ const OPEN: [&str; 8] = ["-r", "500/s", "-z", "3s", "-c", "50", "-d", "{}"];
 fn a_generator_whose_core_others_take_is_starved() {
     only(|| {
         let server = Server::start(&[]);
-        let hogs = Hogs::start(3);
+        let hogs = Hogs::start(12);
         let cpu = hogs.cpu.to_string();
         let result = server.json(&["-c", "4", "-z", "2s", "-d", "{}", "--pin", &cpu]);
         let checks = Checks::of(&result["summary"], 0);

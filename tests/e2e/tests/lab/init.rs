@@ -141,7 +141,7 @@ fn requests_come_from_what_a_browser_recorded_and_from_a_description() {
     let lab = here.writes_a_lab_that_runs(&flags, rows);
     assert!(lab.contains("path: \"/v1/items/7\""), "{lab}");
     assert!(
-        lab.contains("# - DELETE /items/{id}: what it deletes"),
+        lab.contains("# - DELETE /items/{id}: the next request"),
         "{lab}"
     );
 }
