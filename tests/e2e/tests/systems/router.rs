@@ -144,7 +144,7 @@ fn the_header_reaches_the_origin_or_the_variant_has_no_number() {
             &[
                 "did not do the work",
                 "the origin saw header `source` = `coprocessor`",
-                "saw 0 in 4 requests",
+                "found 0 in 4 requests",
             ],
         );
     }

@@ -404,15 +404,15 @@ export default function (data) {
     fn what_is_known_beforehand_becomes_requests_and_the_rest_is_named() {
         let requests = found(SHOP);
         insta::assert_snapshot!(requests.gates() + &requests.load(), @r#"
-        # Limits of shop.js, for every row but the baseline.
+        # Limits of shop.js, for every row except the baseline.
         gates:
           - "p95 value < 200ms"
           - "mean value < 50ms"
           - "failures value < 1%"
-          # Left out, since they may be secret: Authorization.
-          # One stands in no file when it is a setting, `settings: {token: none}` beside `load`:
+          # Omitted because they may be secret: Authorization.
+          # Use a setting to keep a credential out of files, `settings: {token: none}` next to `load`:
           #   headers: {Authorization: "Bearer {{token}}"}   and   weigh lab … --with token=…
-          # From shop.js, one after the other in rotation.
+          # From shop.js, in rotation.
           requests:
             - name: "GET /v1/items?page=1&size=20"
               method: "GET"
@@ -474,7 +474,7 @@ export default function (data) {
             # - http.get `${BASE}/me/${login('…')}`: `login('…')` is known only when it runs
             # - DELETE http.del `${BASE}/carts/1`: what it deletes is missing for the next request
             # - sleep: the load decides when requests are sent
-            # - 1 request: to cdn.example:443, another server than most (shop.example:443)
+            # - 1 request: to cdn.example:443, but most requests go to shop.example:443
         "#);
         assert!(!requests.load().contains("hunter2") && !requests.load().contains("topsecret"));
         let bodies: Vec<_> = requests.files().map(|(_, body)| body).collect();
@@ -503,7 +503,7 @@ export default function (data) {
              export { write };",
         );
         insta::assert_snapshot!(requests.load(), @r#"
-        # From shop.js, one after the other in rotation.
+        # From shop.js, in rotation.
         requests:
           - name: "GET /r"
             method: "GET"
