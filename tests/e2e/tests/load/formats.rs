@@ -181,7 +181,7 @@ fn a_variant_of_a_lab_is_laid_out_by_its_name() {
     assert_eq!(count(&[]), count(&["--variant", "honest"]));
     assert!(count(&["--variant", "slow"]) < count(&[]), "2 ms each");
     let wrong = report(&folder, &["--format", "k6", "--variant", "no"]).exits_with(2);
-    wrong.says("no variant `no`");
+    wrong.says("found `no`");
     let pointless = report(&folder, &["--variant", "slow"]).exits_with(2);
     pointless.says("--variant");
 }

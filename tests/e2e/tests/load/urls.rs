@@ -121,7 +121,7 @@ fn an_at_sign_before_a_body_is_a_file() {
 #[test]
 fn what_cannot_be_sent_is_a_wrong_command_line() {
     for (url, flags, words) in [
-        ("http://127.0.0.1:99999/x", &[][..], "`99999` is no port"),
+        ("http://127.0.0.1:99999/x", &[][..], "found `99999`"),
         ("http://127.0.0.1:1/a?b<c", &[], "character 23 is `<`"),
         (
             "http://127.0.0.1:1/",
@@ -136,7 +136,7 @@ fn what_cannot_be_sent_is_a_wrong_command_line() {
     command.arg("ab").args(urls);
     Run::of(command.output().expect("weigh starts"))
         .exits_with(2)
-        .says("`80800` is no port");
+        .says("found `80800`");
 }
 
 #[test]
