@@ -122,7 +122,11 @@ fn an_at_sign_before_a_body_is_a_file() {
 fn what_cannot_be_sent_is_a_wrong_command_line() {
     for (url, flags, words) in [
         ("http://127.0.0.1:99999/x", &[][..], "found `99999`"),
-        ("http://127.0.0.1:1/a?b<c", &[], "character 23 is `<`"),
+        (
+            "http://127.0.0.1:1/a?b<c",
+            &[],
+            "character 23, `<`, is not allowed",
+        ),
         (
             "http://127.0.0.1:1/",
             &["-H", "Transfer-Encoding: chunked"],
