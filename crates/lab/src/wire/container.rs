@@ -8,16 +8,16 @@ use crate::fields::{Table, TextOr};
 use crate::formats::{VariableName, Verbatim, Written};
 use crate::template::{Command, Template};
 
-/// What builds a system: commands, and beside `image` the image as the last of them.
+/// The build of a system: commands. With `image`, the last entry can be the build of the image.
 pub(crate) type BuildFile = OneOrMany<At<TextOr<Written<Command>, ImageBuildFile>>>;
 
-/// How an image is built by the container engine. `{{setting}}` may stand in its values.
+/// The build of an image by the container engine. Its values can contain `{{setting}}`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "image-build")]
 pub(crate) struct ImageBuildFile {
-    /// The folder that is sent to the engine, relative to the file that says so. What its
-    /// `.dockerignore` names is left out.
+    /// The folder that `weigh` sends to the engine, relative to the file that contains this key. Files
+    /// that match its `.dockerignore` are left out.
     pub(crate) context: At<Verbatim<Template>>,
     /// The Dockerfile, relative to the context.
     #[schemars(extend("default" = "Dockerfile"))]
@@ -27,7 +27,7 @@ pub(crate) struct ImageBuildFile {
     pub(crate) args: Table<VariableName, At<Verbatim<Template>>>,
 }
 
-/// When an image is fetched from its registry.
+/// The condition for fetching an image from its registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
@@ -37,7 +37,7 @@ pub(crate) enum PullFile {
     Never,
 }
 
-/// Which network a container is in.
+/// The network of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]

@@ -13,7 +13,7 @@ use crate::formats::{
 /// Headers by name.
 pub(crate) type Headers = Table<HeaderName, At<Verbatim<HeaderValue>>>;
 
-/// A choice between two.
+/// A choice between on and off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
@@ -30,65 +30,65 @@ pub(crate) type RequestEntry = TextOr<String, RequestFile>;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "request")]
 pub(crate) struct RequestFile {
-    /// How reports call it. By default its path.
+    /// The name of the request in reports. By default its path.
     pub(crate) name: Option<At<Verbatim<Title>>>,
-    /// Its method. By default `load.method`, else `POST` with a body and `GET` without.
+    /// Its method. By default `load.method`, or else `POST` with a body and `GET` without a body.
     pub(crate) method: Option<Written<Method>>,
     /// Its path and query. By default `load.path`.
     pub(crate) path: Option<At<Written<RequestPath>>>,
-    /// Its headers, besides those of `load.headers`.
+    /// Its headers, in addition to `load.headers`.
     #[serde(default)]
     pub(crate) headers: Headers,
-    /// A file whose bytes are the body.
+    /// A file with the bytes of the body.
     pub(crate) body: Option<At<String>>,
     /// A body in JSON, written as YAML.
     pub(crate) json: Option<At<Json>>,
-    /// A GraphQL query; the body becomes `{"query": …, "variables": …}`.
+    /// A GraphQL query. The body becomes `{"query": …, "variables": …}`.
     pub(crate) query: Option<At<String>>,
     /// The variables of `query`.
     pub(crate) variables: Option<At<Json>>,
-    /// Files of requests, as in `requests`, that go out together: the body is the JSON array of their
-    /// bodies, a batch of GraphQL operations. A file named twice is in it twice. The answer is an array,
-    /// so `graphql: no-errors` does not apply to it: with `same-as: baseline` it must hold what the
-    /// baseline answered to the requests of the same names, in this order; else the body is expected
-    /// that `expect` names.
+    /// Files of requests, as in `requests`, that are sent together. The body is the JSON array of their
+    /// bodies, a batch of GraphQL operations. A file that is listed twice is in the array twice. The
+    /// answer is an array, so `graphql: no-errors` does not apply to it. With `same-as: baseline`, the
+    /// answer must contain the baseline's answers to the requests with the same names, in this order.
+    /// Otherwise the body must equal the `body` of `expect`.
     pub(crate) batch: Option<At<OneOrMany<At<String>>>>,
-    /// What its answers must look like, instead of the lab's `expect`.
+    /// The requirements on its answers, instead of the lab's `expect`.
     pub(crate) expect: Option<ExpectFile>,
-    /// How often it is sent for each time a request of weight 1 is.
+    /// The number of times that it is sent for each send of a request with weight 1.
     #[schemars(range(min = 1, max = 1000), extend("default" = default::WEIGHT))]
     pub(crate) weight: Option<u32>,
 }
 
-/// What every answer must look like to count as passed.
+/// The requirements on every answer that counts as passed.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "expect")]
 pub(crate) struct ExpectFile {
-    /// The status: one, a class such as `2xx`, or several: `[200, 429]`, `[2xx, 429]`. By default any
-    /// from 200 to 299. Where several are right, the report has the counts and the latency of each, and
-    /// what else is expected of the body is expected of answers of the first: bodies are compared within
-    /// one status only. A load of which 429 or 503 is expected is not ended when the target asks for less.
+    /// The status: a number, a class such as `2xx`, or several: `[200, 429]`, `[2xx, 429]`. By default
+    /// any status from 200 to 299. If several are right, the report contains the counts and the latency
+    /// of each status. All requirements on the body then apply to answers with the first status,
+    /// because bodies are compared within one status only. If 429 or 503 is expected, the load does not
+    /// end when the target requests less load.
     pub(crate) status: Option<At<OneOrMany<Verbatim<StatusName>>>>,
-    /// The body is a JSON object without a top-level `errors`.
+    /// The body must be a JSON object without a top-level `errors`.
     pub(crate) graphql: Option<GraphqlFile>,
-    /// The body equals, byte for byte, the one that the baseline gave to the same request in its
-    /// proof.
+    /// The body must equal, byte for byte, the baseline's answer to the same request in its proof.
     pub(crate) same_as: Option<SameAsFile>,
-    /// Headers that the answer must carry with exactly these values, in which `{{setting}}` and
-    /// `{{name}}` are filled in.
+    /// Headers that the answer must contain with exactly these values. `{{setting}}` and `{{name}}` are
+    /// filled in.
     #[serde(default)]
     pub(crate) headers: Headers,
     /// A file with the body, byte for byte.
     pub(crate) body: Option<At<String>>,
-    /// What comparisons of bodies leave out, as JSON pointers: members that differ by nature, such
-    /// as timings. Bodies are then right when they are the same bytes, or the same JSON without
-    /// these members.
+    /// Parts that comparisons of bodies leave out, as JSON pointers. They are members that differ by
+    /// nature, such as timings. Bodies are then right if they are the same bytes, or the same JSON
+    /// without these members.
     #[serde(default)]
     pub(crate) ignore: OneOrMany<Written<Pointer>>,
 }
 
-/// What is asked of a GraphQL answer.
+/// The requirement on a GraphQL answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
@@ -96,7 +96,7 @@ pub(crate) enum GraphqlFile {
     NoErrors,
 }
 
-/// Whose answers are the measure.
+/// The source of the expected answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]

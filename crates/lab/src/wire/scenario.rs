@@ -14,7 +14,7 @@ use crate::formats::{
 };
 use crate::quantities::Numbers;
 
-/// A scenario in a file of its own, for `weigh load --scenario`: requests that follow one another.
+/// A scenario in a file of its own, for `weigh load --scenario`. Its requests follow one another.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "scenario")]
@@ -22,57 +22,57 @@ pub(crate) struct ScenarioFile {
     /// Its requests, in order.
     #[schemars(required, length(min = 1))]
     pub(crate) steps: Option<Vec<At<StepFile>>>,
-    /// Values that differ from iteration to iteration: a file (CSV below a header row, or one JSON object a
-    /// line), or a mapping that says more.
+    /// Values that differ from iteration to iteration. They are a file (CSV below a header row, or one
+    /// JSON object per line) or a mapping with more keys.
     pub(crate) data: Option<At<DataEntry>>,
-    /// Headers of every step. A step's own header of the same name wins.
+    /// The headers of every step. A step's own header with the same name wins.
     #[serde(default)]
     pub(crate) headers: Headers,
-    /// What every answer must look like, unless its step says otherwise.
+    /// The requirements on every answer, unless its step has an `expect` of its own.
     #[serde(default)]
     pub(crate) expect: ExpectFile,
 }
 
-/// One request of a scenario. It has at most one of `body`, `json` and `query`. An iteration
-/// ends at the first step that does not pass; the steps after it are counted as skipped.
+/// One request of a scenario. It has at most one of `body`, `json` and `query`. An iteration ends at
+/// the first step that does not pass. The steps after it count as skipped.
 ///
-/// The latency of the first step counts from the planned time of its iteration in an open loop, and from
-/// the send in a closed one. That of a later step counts from the moment the answer before it was
-/// complete, plus `pause`.
+/// In an open loop, the latency of the first step counts from the planned time of its iteration. In a
+/// closed loop, it counts from the send. The latency of a later step counts from the end of the answer
+/// before it, plus `pause`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "step")]
 pub(crate) struct StepFile {
-    /// How reports call it. By default its path.
+    /// The name of the step in reports. By default its path.
     pub(crate) name: Option<At<Verbatim<Title>>>,
-    /// Think time before it, as of a user who reads. It is not part of the latency.
+    /// The think time before the step, as of a user who reads. It is not part of the latency.
     #[schemars(extend("default" = "0s"))]
     pub(crate) pause: Option<Written<Duration>>,
-    /// Values of its answer that later steps use as `{{name}}`. An answer that does not hold one is
-    /// mismatched.
+    /// Values of its answer that later steps use as `{{name}}`. An answer without one of these values
+    /// is mismatched.
     #[serde(default)]
     pub(crate) capture: Table<Name, At<CaptureFile>>,
-    /// Its method. By default `load.method`, else `POST` with a body and `GET` without.
+    /// Its method. By default `load.method`, or else `POST` with a body and `GET` without a body.
     pub(crate) method: Option<Written<Method>>,
     /// Its path and query. By default `load.path`.
     pub(crate) path: Option<At<Written<RequestPath>>>,
-    /// Its headers, besides those of `load.headers`.
+    /// Its headers, in addition to `load.headers`.
     #[serde(default)]
     pub(crate) headers: Headers,
-    /// A file whose bytes are the body.
+    /// A file with the bytes of the body.
     pub(crate) body: Option<At<String>>,
     /// A body in JSON, written as YAML.
     pub(crate) json: Option<At<Json>>,
-    /// A GraphQL query; the body becomes `{"query": …, "variables": …}`.
+    /// A GraphQL query. The body becomes `{"query": …, "variables": …}`.
     pub(crate) query: Option<At<String>>,
     /// The variables of `query`.
     pub(crate) variables: Option<At<Json>>,
-    /// What its answer must look like, instead of the lab's `expect`.
+    /// The requirements on its answer, instead of the lab's `expect`.
     pub(crate) expect: Option<ExpectFile>,
 }
 
 impl StepFile {
-    /// The request that it sends.
+    /// Returns the request that the step sends.
     pub(crate) fn request(&self) -> RequestFile {
         let step = self.clone();
         RequestFile {
@@ -91,31 +91,33 @@ impl StepFile {
     }
 }
 
-/// Where a value stands in an answer: in a header, at a pointer into the JSON body, or with neither
-/// anywhere in the body, where `regex` finds it.
+/// The place of a value in an answer. It is in a header or at a pointer into the JSON body. With
+/// neither key, `regex` finds it anywhere in the body.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "capture")]
 pub(crate) struct CaptureFile {
-    /// At this JSON pointer. Texts lose their quotes.
+    /// The JSON pointer of the value. Texts lose their quotes.
     pub(crate) json: Option<At<Written<Pointer>>>,
-    /// In the first header of this name.
+    /// The first header with this name.
     pub(crate) header: Option<At<Written<HeaderName>>>,
-    /// Only what this regular expression finds of it: its first group, or all that it matches.
+    /// A regular expression that selects a part of the value. It selects its first group, or its whole
+    /// match.
     pub(crate) regex: Option<Written<Pattern>>,
 }
 
-/// Where values come from that differ from request to request.
+/// The source of values that differ from request to request.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "data")]
 pub(crate) struct DataFile {
-    /// Rows of values: CSV below a header row, or one JSON object a line.
+    /// Rows of values: CSV below a header row, or one JSON object per line.
     pub(crate) file: Option<At<String>>,
-    /// Whether rows are taken one after the other, or drawn with the seed.
+    /// The order of the rows: one after another, or drawn with the seed.
     #[schemars(extend("default" = "rotation"))]
     pub(crate) order: Option<At<RowOrderFile>>,
-    /// Whole numbers by name, drawn anew for each request or iteration: `{page: 1..20}`.
+    /// Whole numbers by name: `{page: 1..20}`. `weigh` draws a new number for each request or
+    /// iteration.
     #[serde(default)]
     pub(crate) ranges: Table<Name, Written<Numbers>>,
 }
@@ -129,5 +131,5 @@ pub(crate) enum RowOrderFile {
     Random,
 }
 
-/// The path of a file, or more.
+/// The path of a file, or a mapping with more keys.
 pub(crate) type DataEntry = TextOr<String, DataFile>;

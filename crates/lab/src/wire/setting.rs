@@ -10,13 +10,13 @@ use crate::fields::Table;
 use crate::formats::{Name, Verbatim};
 use crate::template::Template;
 
-/// Settings by name, each one value once choices are made ([`crate::choices`]).
+/// Settings by name. Each has one value after the choices are made ([`crate::choices`]).
 pub(crate) type Settings = Table<Name, At<Verbatim<Template>>>;
 /// Settings as they are written.
 pub(crate) type SettingsFile = Table<Name, SettingFile>;
 
-/// A value, or values by the names that choose them. Only the schema knows it: choices are made before
-/// a lab is read.
+/// A value, or values by the names that choose them. Only the schema uses this type, because choices
+/// are made before a lab is read.
 pub(crate) struct SettingFile;
 
 impl JsonSchema for SettingFile {

@@ -16,90 +16,91 @@ use crate::fields::Table;
 use crate::formats::{Method, Name, RequestPath, SettingPath, Title, Verbatim, Written};
 use crate::template::Template;
 
-/// Values by setting: `system.setting` for a system's own, `setting` for a lab-wide one.
+/// Values by setting: `system.setting` for a system's own setting, `setting` for a lab-wide setting.
 /// `{{name}}` in a value is the name of the variant.
 pub(crate) type With = Table<SettingPath, At<Verbatim<Template>>>;
 
 /// Factors by name, each with its values.
 pub(crate) type Factors = Table<Name, OneOrMany<At<Verbatim<Title>>>>;
 
-/// The setup the others are compared with, or with `for` one for each combination of factors: then
-/// a variant is compared with the baseline whose factors have the same values as its own.
+/// The setup that the variants are compared with. With `for`, there is one baseline for each
+/// combination of factors. A variant is then compared with the baseline that has the same values of its
+/// factors.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "baseline")]
 pub(crate) struct BaselineFile {
-    /// Its row in the report, in which `{{factor}}` is filled in. With `for` and without a factor in
-    /// it, their values are added.
+    /// Its row in the report, with `{{factor}}` filled in. With `for` and a name without a factor, the
+    /// values of the factors are added to the name.
     #[schemars(required)]
     pub(crate) name: Option<At<Verbatim<Title>>>,
     /// One baseline for each combination of these values, such as `{size: [1, 10, 100]}`.
     #[serde(default)]
     pub(crate) r#for: Factors,
-    /// The settings in which it differs from what the lab declares.
+    /// The settings that differ from the lab's declarations.
     #[serde(default)]
     pub(crate) with: With,
-    /// The system that gets its load, where that is not the lab's `target`.
+    /// The system that receives its load, if it is not the lab's `target`.
     pub(crate) target: Option<At<Written<Name>>>,
-    /// What is sent to it, where that differs from the lab's `load`.
+    /// The content of its requests, if it differs from the lab's `load`.
     pub(crate) load: Option<SentFile>,
-    /// What it must be seen to do, besides what the lab's `proof` says.
+    /// Its own proofs, in addition to the lab's `proof`.
     #[serde(default)]
     pub(crate) proof: Vec<At<ProofFile>>,
 }
 
-/// A setup to compare with the baseline, or with `for` one for each item of a list or each
-/// combination of factors.
+/// A setup to compare with the baseline. With `for`, there is one variant for each item of a list or
+/// each combination of factors.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "variant")]
 pub(crate) struct VariantFile {
-    /// Its row in the report. Give it or `for`. With factors it may hold `{{factor}}`; without one
-    /// in it, their values are added.
+    /// Its row in the report. Give this key or `for`. With factors, the name can contain `{{factor}}`.
+    /// If it contains no factor, the values of the factors are added to the name.
     pub(crate) name: Option<At<Verbatim<Title>>>,
-    /// One variant for each item of a list, which is its name; or factors with their values, such
-    /// as `{stack: [a, b], size: [1, 10]}`: one variant for each combination, in which `{{stack}}`
-    /// and `{{size}}` are known wherever `{{name}}` is.
+    /// One variant for each item of a list, which is its name. Or factors with their values, such as
+    /// `{stack: [a, b], size: [1, 10]}`. Factors make one variant for each combination. `{{stack}}` and
+    /// `{{size}}` are then available at every place of `{{name}}`.
     pub(crate) r#for: Option<ForFile>,
-    /// The settings in which it differs from what the lab declares: `system.setting` for a
-    /// system's own, `setting` for a lab-wide one. `{{name}}` in a value is the name of the
-    /// variant.
+    /// The settings that differ from the lab's declarations. Write `system.setting` for a system's own
+    /// setting and `setting` for a lab-wide setting. `{{name}}` in a value is the name of the variant.
     #[serde(default)]
     pub(crate) with: With,
-    /// The system that gets its load, where that is not the lab's `target`.
+    /// The system that receives its load, if it is not the lab's `target`.
     pub(crate) target: Option<At<Written<Name>>>,
-    /// What is sent to it, where that differs from the lab's `load`.
+    /// The content of its requests, if it differs from the lab's `load`.
     pub(crate) load: Option<SentFile>,
-    /// What it must be seen to do, besides what the lab's `proof` says.
+    /// Its own proofs, in addition to the lab's `proof`.
     #[serde(default)]
     pub(crate) proof: Vec<At<ProofFile>>,
-    /// Whether `weigh lab --quick` measures it. With `off`, as for one that takes long to build, its row
-    /// says that `--quick` left it out, and names the command that measures it.
+    /// The switch for `weigh lab --quick`. With `on`, a quick run measures the variant. Use `off` for a
+    /// variant that takes long to build. Its row then reports that `--quick` left it out, with the
+    /// command that measures it.
     #[schemars(extend("default" = "on"))]
     pub(crate) quick: Option<Switch>,
 }
 
-/// What a variant sends instead of what the lab's `load` says. How requests arrive is the same for
-/// all variants; else they could not be compared.
+/// The content of a variant's requests, instead of the lab's `load`. The arrival of requests is the
+/// same for all variants. Otherwise they could not be compared.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "sent")]
 pub(crate) struct SentFile {
-    /// Its requests, instead of the lab's. Its differences then contain that what is sent is another;
-    /// the report says so, with the bytes of both.
+    /// Its requests, instead of the lab's requests. Its differences then contain the effect of the
+    /// other content. The report contains a note about this, with the bytes of both.
     #[serde(default)]
     pub(crate) requests: OneOrMany<At<RequestEntry>>,
-    /// Sent once after each start of its systems, behind what the lab's `prepare` sends.
+    /// Requests that are sent once after each start of its systems, after the lab's `prepare`.
     #[serde(default)]
     pub(crate) prepare: OneOrMany<At<RequestEntry>>,
-    /// The method of requests that name none.
+    /// The method of requests without a method.
     pub(crate) method: Option<Written<Method>>,
-    /// The path of requests that name none.
+    /// The path of requests without a path.
     pub(crate) path: Option<At<Written<RequestPath>>>,
-    /// Headers of every request, besides those of the lab's `load`.
+    /// Headers of every request, in addition to the headers of the lab's `load`.
     #[serde(default)]
     pub(crate) headers: Headers,
-    /// Whether its connections are used again, or opened anew for every request.
+    /// The reuse of its connections. With `off`, every request opens a new connection.
     pub(crate) keep_alive: Option<Switch>,
 }
 
