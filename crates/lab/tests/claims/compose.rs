@@ -165,7 +165,7 @@ fn wrong_values_are_named_with_their_place() {
     9 |     compose:
       |     ^^^^^^^
       |
-      = help: `file`: The compose file, relative to the file that says so
+      = help: `file`: The compose file, relative to the file that contains this key
     ");
     for (from, to, words) in [
         (

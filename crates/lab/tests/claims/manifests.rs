@@ -109,7 +109,7 @@ fn what_is_missing_or_no_number_is_said() {
     9 |     manifests:
       |     ^^^^^^^^^
       |
-      = help: `service`: The Service of the files that gets the load; `{{addr}}` and the like are its address
+      = help: `service`: The Service of the files that receives the load
 
     error: `0` is not a port
       --> labs/x.yaml:11:13

@@ -139,7 +139,7 @@ fn a_missing_key_says_what_it_is_for() {
     1 | load:
       | ^^^^
       |
-      = help: `question`: What a reader should learn, as one question
+      = help: `question`: The question that the lab answers
 
     error: the key `baseline` is missing
      --> labs/x.yaml:1:1
@@ -147,7 +147,7 @@ fn a_missing_key_says_what_it_is_for() {
     1 | load:
       | ^^^^
       |
-      = help: `baseline`: The setup the variants are compared with
+      = help: `baseline`: The setup that the variants are compared with
     ");
 }
 
