@@ -399,7 +399,7 @@ impl Sink for Judge<'_> {
         let needs_content =
             self.rules.reference.is_some() || self.rules.graphql || !self.rules.captures.is_empty();
         if needs_content {
-            findings.coding = self.rules.coding(head);
+            findings.coding = self.rules.coding(&findings.encoding);
         }
         findings.mode = match &self.rules.reference {
             _ if findings.coding == Coding::Known => Mode::CompareCoded,

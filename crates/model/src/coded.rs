@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Name of the content coding of plain bodies (RFC 9110, section 8.4.1).
+pub const IDENTITY: &str = "identity";
+
 /// Right answers with a `Content-Encoding`, by how their content was found right. Only of requests
 /// whose rules look at the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -36,7 +36,7 @@ mod until;
 
 pub use as_micros::micros;
 pub use capacity::{Capacity, CapacityError};
-pub use coded::CodedAnswers;
+pub use coded::{CodedAnswers, IDENTITY};
 pub use data::{Data, Range, RowOrder};
 pub use expectation::{BodyRule, EncodedBody, Expectation, StatusPart, StatusRule, StatusSet};
 pub use gate::{Gate, GateError, Relation, Subject, gate_grammar};

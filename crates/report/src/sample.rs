@@ -205,7 +205,7 @@ impl Sample {
             statuses: BTreeMap::from([(200, ANSWERS)]),
             bytes_in: ANSWERS * 160,
             bytes_in_bodies: Some(ANSWERS * 30),
-            encodings: Some(BTreeMap::from([("identity".to_owned(), ANSWERS)])),
+            encodings: Some(BTreeMap::from([(model::IDENTITY.to_owned(), ANSWERS)])),
             coded: None,
             latency_by_status_ns_hdr: BTreeMap::new(),
             bytes_out: ANSWERS * 140,

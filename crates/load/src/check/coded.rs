@@ -8,22 +8,20 @@
 
 use std::sync::Arc;
 
-use model::CodedAnswers;
+use model::{CodedAnswers, IDENTITY};
 
 use super::graphql;
 use super::{Findings, Mode, Rules};
 use crate::coding::{self, decoded};
 use crate::job::Expectation;
 use crate::mismatch::Mismatch;
-use crate::parser::Head;
+use crate::recorder::encodings::Encoding;
 
 /// Under load no body is decoded to more than this, or than the known body.
 const CONTENT_MAX: usize = 16 * 1024 * 1024;
 
 /// No longer encoded body is kept while it arrives.
 const ENCODED_MAX: usize = 16 * 1024 * 1024;
-
-const HEADER: &str = "content-encoding";
 
 /// An encoded body that is known to be right.
 #[derive(Clone, Debug)]
@@ -94,25 +92,13 @@ impl CodedReference {
 }
 
 impl Rules {
-    /// The coding of an answer. Most have one header line that is that of the reference.
+    /// Returns the coding of a response, compared with the coding of the reference.
     #[inline]
-    pub(super) fn coding(&self, head: &Head<'_>) -> Coding {
-        let mut values = head
-            .headers()
-            .filter(|(name, _)| name.eq_ignore_ascii_case(HEADER))
-            .map(|(_, value)| value);
-        let Some(first) = values.next() else {
-            return Coding::Plain;
-        };
-        let rest: Vec<&[u8]> = values.collect();
-        let known = self.coded.as_ref().map(|known| known.coding.as_bytes());
-        if rest.is_empty() && known.is_some_and(|known| known.eq_ignore_ascii_case(first)) {
-            return Coding::Known;
-        }
-        match coding::joined([first].into_iter().chain(rest)) {
-            None => Coding::Plain,
-            Some(other) if known == Some(other.as_bytes()) => Coding::Known,
-            Some(other) => Coding::Other(other),
+    pub(super) fn coding(&self, encoding: &Encoding) -> Coding {
+        match encoding.as_ref() {
+            IDENTITY => Coding::Plain,
+            own if self.coded.as_ref().is_some_and(|known| known.coding == own) => Coding::Known,
+            other => Coding::Other(other.to_owned()),
         }
     }
 

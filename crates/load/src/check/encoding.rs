@@ -2,15 +2,11 @@
 
 use std::borrow::Cow;
 
+use model::IDENTITY;
+
 use crate::coding;
 use crate::parser::Head;
-use crate::recorder::encodings::{Encoding, OTHER};
-
-/// Name of responses without a content coding (RFC 9110, section 8.4.1).
-const IDENTITY: &str = "identity";
-
-/// Longest name that is kept, in bytes.
-const NAME_BYTES_MAX: usize = 40;
+use crate::recorder::encodings::Encoding;
 
 /// Codings that nearly all servers use, so that their names need no memory.
 const USUAL: [&str; 4] = ["gzip", "br", "zstd", "deflate"];
@@ -27,7 +23,9 @@ pub(crate) fn encoding_of(head: &Head<'_>) -> Encoding {
     };
     let rest: Vec<&[u8]> = values.map(|(_, value)| value).collect();
     if rest.is_empty()
-        && let Some(usual) = USUAL.iter().find(|usual| usual.as_bytes() == first)
+        && let Some(usual) = USUAL
+            .iter()
+            .find(|usual| usual.as_bytes().eq_ignore_ascii_case(first))
     {
         return Cow::Borrowed(usual);
     }
@@ -36,11 +34,7 @@ pub(crate) fn encoding_of(head: &Head<'_>) -> Encoding {
 
 #[cold]
 fn named<'a>(values: impl Iterator<Item = &'a [u8]>) -> Encoding {
-    match coding::joined(values) {
-        None => Cow::Borrowed(IDENTITY),
-        Some(name) if name.len() > NAME_BYTES_MAX => Cow::Borrowed(OTHER),
-        Some(name) => Cow::Owned(name),
-    }
+    coding::joined(values).map_or(Cow::Borrowed(IDENTITY), Cow::Owned)
 }
 
 #[cfg(test)]
@@ -67,6 +61,5 @@ mod tests {
         assert_eq!(of(&["GZip "]), "gzip");
         assert_eq!(of(&["deflate", "br"]), "deflate, br");
         assert_eq!(of(&["identity"]), "identity");
-        assert_eq!(of(&[&"x".repeat(41)]), "other");
     }
 }

@@ -4,10 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Name of content codings that are not counted apart.
-pub(crate) const OTHER: &str = "other";
+const OTHER: &str = "other";
 
 /// Most names that are counted apart. A server may choose another name for each response.
 const NAMES_MAX: usize = 16;
+
+/// Longest name that is counted apart, in bytes.
+const NAME_BYTES_MAX: usize = 40;
 
 /// A `Content-Encoding` in lower case, or `identity`.
 pub(crate) type Encoding = Cow<'static, str>;
@@ -26,7 +29,7 @@ impl Encodings {
     fn add(&mut self, encoding: &Encoding, responses: u64) {
         if let Some((_, count)) = self.0.iter_mut().find(|(known, _)| known == encoding) {
             *count += responses;
-        } else if self.0.len() < NAMES_MAX {
+        } else if self.0.len() < NAMES_MAX && encoding.len() <= NAME_BYTES_MAX {
             self.0.push((encoding.clone(), responses));
         } else {
             self.add_other(responses);

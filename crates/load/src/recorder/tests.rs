@@ -68,3 +68,13 @@ fn names_without_end_are_counted_together() {
     assert_eq!(counts["x00"], 2);
     assert_eq!(counts["other"], 2 * (100 - 16));
 }
+
+#[test]
+fn a_long_name_is_counted_with_the_rest() {
+    let mut all = super::encodings::Encodings::default();
+    all.count(&std::borrow::Cow::Owned("x".repeat(40)));
+    all.count(&std::borrow::Cow::Owned("x".repeat(41)));
+    let counts = all.into_counts();
+    assert_eq!(counts.len(), 2);
+    assert_eq!(counts["other"], 1);
+}

@@ -2,15 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use model::CodedAnswers;
+use model::{CodedAnswers, IDENTITY};
 use serde::Serialize;
 
 use crate::digits;
 use crate::float::float;
 use crate::recording::{Proof, RoundRecord, VariantRecord, latency_by_status};
-
-/// The name of plain bodies among content codings (RFC 9110, section 8.4.1).
-const IDENTITY: &str = "identity";
 
 /// The bodies of a variant's responses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
