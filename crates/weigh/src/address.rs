@@ -124,19 +124,21 @@ pub(crate) fn authorization(url: &Uri) -> Option<String> {
     Some(format!("Basic {}", STANDARD.encode(pair)))
 }
 
-/// The headers of a request to this URL: name and password in it are one.
+/// Adds the header `Authorization` for the name and password in a URL. `defaults` are headers that requests
+/// without their own get later.
 ///
 /// # Errors
-/// When both the URL and the headers say who asks.
+/// Fails if the URL has credentials and one of the headers is `Authorization`.
 pub(crate) fn with_authorization(
     url: &Uri,
     headers: &mut Vec<(String, String)>,
+    defaults: &[(String, String)],
 ) -> Result<(), String> {
     let Some(value) = authorization(url) else {
         return Ok(());
     };
     let is_given = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
-    if headers.iter().any(is_given) {
+    if headers.iter().chain(defaults).any(is_given) {
         return Err(
             "expected either a name and password in the URL or a header `Authorization`, found \
              both. Remove one of them"
@@ -327,9 +329,9 @@ mod tests {
         let without = url("http://127.0.0.1:81/@x").unwrap();
         assert_eq!(authorization(&without), None);
         let mut headers = vec![("authorization".to_owned(), "Bearer x".to_owned())];
-        let error = with_authorization(&with, &mut headers).unwrap_err();
+        let error = with_authorization(&with, &mut headers, &[]).unwrap_err();
         assert!(error.contains("Remove one of them"), "{error}");
-        with_authorization(&without, &mut headers).unwrap();
+        with_authorization(&without, &mut headers, &[]).unwrap();
         assert_eq!(headers.len(), 1);
         // As curl does with a name alone: an empty password.
         let named = url("http://user@h/").unwrap();

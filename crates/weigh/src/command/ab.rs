@@ -182,7 +182,7 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
              `headers`",
         ));
     }
-    address::with_authorization(&args.a, &mut headers).map_err(Failure::bad_input)?;
+    address::with_authorization(&args.a, &mut headers, &[]).map_err(Failure::bad_input)?;
     let arrivals = match (args.connections, args.rate) {
         (Some(connections), _) => Arrivals::Connections(connections),
         (None, Some(rate)) => Arrivals::Rate(rate.per_second()),

@@ -269,9 +269,7 @@ fn request(args: &Args, url: &Uri) -> Result<Request, Failure> {
 
 /// The request with the name and password of the URL, which the flags must not give as well.
 fn with_credentials(mut request: Request, args: &Args, url: &Uri) -> Result<Request, Failure> {
-    let mut given = args.headers.clone();
-    address::with_authorization(url, &mut given)
-        .and_then(|()| address::with_authorization(url, &mut request.headers))
+    address::with_authorization(url, &mut request.headers, &args.headers)
         .map_err(Failure::bad_input)?;
     Ok(request)
 }

@@ -111,7 +111,7 @@ pub(super) fn read(
 fn request(target: Written, base: &Uri, flags: &[(String, String)]) -> Result<Request, String> {
     let mut headers = target.headers;
     let path = if target.url.starts_with('/') {
-        add_credentials(base, &mut headers, flags)?;
+        address::with_authorization(base, &mut headers, flags)?;
         target.url
     } else {
         let url = address::url(&target.url).map_err(|why| format!("`{}`: {why}", target.url))?;
@@ -126,7 +126,7 @@ fn request(target: Written, base: &Uri, flags: &[(String, String)]) -> Result<Re
                 expected.0, expected.1, found.0, found.1
             ));
         }
-        add_credentials(&url, &mut headers, flags)?;
+        address::with_authorization(&url, &mut headers, flags)?;
         address::path(&url)
     };
     let body = match target.body {
@@ -142,16 +142,6 @@ fn request(target: Written, base: &Uri, flags: &[(String, String)]) -> Result<Re
         expect: Expectation::default(),
         weight: target.weight,
     })
-}
-
-/// Adds the header for the credentials of a URL, which the flags must not give as well.
-fn add_credentials(
-    url: &Uri,
-    headers: &mut Vec<(String, String)>,
-    flags: &[(String, String)],
-) -> Result<(), String> {
-    address::with_authorization(url, &mut flags.to_vec())?;
-    address::with_authorization(url, headers)
 }
 
 /// Both spellings; the first character tells which.
