@@ -35,7 +35,7 @@ pub(super) fn carry_out(
         Attack::Crowd => {
             let request = largest(victim);
             let readers = usize::try_from(sockets::READERS).unwrap_or(CONNECTIONS);
-            send((readers, to), until, &is_over, &|_| request.clone())
+            send(readers, to, until, &is_over, &|_| request.clone())
         }
         Attack::SlowReader => hold(Manner::slow_reader(&largest(victim))),
         Attack::Silent => hold(Manner::silent()),
@@ -46,7 +46,7 @@ pub(super) fn carry_out(
             let workers: Vec<_> = (0..CONNECTIONS).map(|_| work()).collect();
             joined(workers)
         }),
-        _ => requests(attack, victim, (until, &is_over)),
+        _ => requests(attack, victim, until, &is_over),
     }
 }
 
@@ -60,17 +60,19 @@ fn largest(victim: &Victim<'_>) -> Vec<u8> {
 fn requests(
     attack: Attack,
     victim: &Victim<'_>,
-    (until, is_over): (Instant, &(dyn Fn() -> bool + Sync)),
+    until: Instant,
+    is_over: &(dyn Fn() -> bool + Sync),
 ) -> Seen {
     let bodies = graphql::bodies(attack, victim);
-    send((CONNECTIONS, victim.address), until, is_over, &|number| {
+    send(CONNECTIONS, victim.address, until, is_over, &|number| {
         post(victim.path, HOST, &bodies.body(number))
     })
 }
 
 /// Sends requests by number over so many connections, each when the one before it is answered.
 fn send(
-    (connections, to): (usize, SocketAddr),
+    connections: usize,
+    to: SocketAddr,
     until: Instant,
     is_over: &(dyn Fn() -> bool + Sync),
     request: &(dyn Fn(usize) -> Vec<u8> + Sync),

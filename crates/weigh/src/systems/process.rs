@@ -252,5 +252,5 @@ pub(super) fn wait_ready(
             url.unwrap_or_default()
         )
     };
-    wait_until_ready((setup.ready.within, stop), probe, || Ok(()), overdue)
+    wait_until_ready(setup.ready.within, stop, probe, || Ok(()), overdue)
 }

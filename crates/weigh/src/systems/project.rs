@@ -478,7 +478,7 @@ impl Service {
                 self.name
             )
         };
-        wait_until_ready((within, stop), probe, || self.check_project(), overdue)
+        wait_until_ready(within, stop, probe, || self.check_project(), overdue)
     }
 
     /// The recording's lines about it. `system` is the record of the system that it is a service of.

@@ -18,7 +18,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Fails if the user stops the run, with the error of `look` if waiting has become useless, or after `within`
 /// with the message of `overdue` for the last reason of the probe.
 pub(super) fn wait_until_ready(
-    (within, stop): (Duration, &Stop),
+    within: Duration,
+    stop: &Stop,
     probe: &mut dyn FnMut() -> Result<(), String>,
     look: impl Fn() -> Result<(), Invalid>,
     overdue: impl Fn(String) -> String,
