@@ -1,7 +1,6 @@
 //! Metrics in the text format of Prometheus.
 
-/// The sum of all series of this name that have these labels, in Prometheus' text format; none where
-/// there is no such series.
+/// Returns the sum of all series with a name and labels, or `None` if there is no such series.
 pub(crate) fn metric(wanted: &str, text: &str) -> Option<f64> {
     let (name, labels) = series(wanted);
     text.lines()

@@ -32,7 +32,7 @@ use sent::{empty_request, protocol, requests_of, with_content};
 pub(crate) enum Reuse {
     Nothing,
     All,
-    /// The systems of these names, of every candidate; the others are started anew.
+    /// The systems with these names, of every candidate. Each round starts the other systems again.
     Only(BTreeSet<String>),
 }
 

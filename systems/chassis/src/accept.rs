@@ -17,8 +17,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Pause after a connection was accepted while nearly all places are taken.
 const CROWD_PAUSE: Duration = Duration::from_millis(1);
 
-/// So many of these pauses are made for workers that have not taken up what they were given: they may
-/// be busy, and one that has no end must not keep everybody out.
+/// Most pauses for workers that have not accepted their connections. The workers may be busy, but an endless
+/// wait would keep all clients out.
 const CROWD_PAUSES_MAX: u32 = 100;
 
 /// Logs why a connection was not accepted, and waits a little.

@@ -45,7 +45,7 @@ pub(crate) fn figure(unit: Unit, value: f64) -> String {
     format!("{}{sign}", digits::value(value / scale, None))
 }
 
-/// What a value in the unit of the recording is divided by, and the sign behind it.
+/// Returns the divisor of a value in the unit of the recording, and the sign after it.
 fn scale(unit: Unit, value: f64) -> (f64, &'static str) {
     match unit {
         Unit::Milliseconds | Unit::Microseconds if value.abs() >= 1e6 => (1e6, " s"),

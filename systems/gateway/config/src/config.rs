@@ -35,7 +35,7 @@ use crate::written::{Endpoint, Written};
 pub struct Config {
     /// The GraphQL endpoint.
     pub supergraph: Supergraph,
-    /// What clients learn about errors of subgraphs: nothing by default.
+    /// The errors of subgraphs that clients receive. By default they receive none.
     pub include_subgraph_errors: IncludeSubgraphErrors,
     /// Rules for the headers of subgraph requests.
     pub headers: Headers,
@@ -65,7 +65,7 @@ pub struct Config {
     pub authentication: Authentication,
     /// What requests may see.
     pub authorization: Authorization,
-    /// What is told about requests, and under which names.
+    /// Logs, traces and metrics of requests, and their names.
     pub telemetry: Telemetry,
     /// Hashes that clients send in place of texts.
     pub apq: Apq,
@@ -107,8 +107,8 @@ impl Config {
         self.subscription.as_ref().filter(|it| it.enabled)
     }
 
-    /// What `--dev` changes: introspection, the sandbox in place of the homepage, and errors of
-    /// subgraphs as they are.
+    /// Applies `--dev`. It enables introspection, the sandbox instead of the homepage, and unchanged errors of
+    /// subgraphs.
     pub fn for_development(&mut self) {
         self.supergraph.introspection = true;
         self.sandbox.enabled = true;

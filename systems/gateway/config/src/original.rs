@@ -272,7 +272,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "experimental_hoist_orphan_errors",
         "an error of a list stays at each of its entities",
     ),
-    // What is told about requests.
+    // Logs, traces and metrics of requests.
     idle("telemetry/apollo/batch_processor", NO_GRAPHOS),
     idle("telemetry/apollo/buffer_size", NO_GRAPHOS),
     idle("telemetry/apollo/endpoint", NO_GRAPHOS),

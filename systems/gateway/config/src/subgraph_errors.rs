@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What clients learn about errors of subgraphs: nothing by default.
+/// The errors of subgraphs that clients receive. By default they receive none.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct IncludeSubgraphErrors {

@@ -13,7 +13,7 @@ use crate::report::Report;
 use crate::tls::Pem;
 use crate::written::{Listen, OtlpEndpoint, PlainPath, Sampler, Written};
 
-/// What is told about requests, and under which names.
+/// Logs, traces and metrics of requests, and their names.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Telemetry {

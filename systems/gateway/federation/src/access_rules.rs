@@ -200,7 +200,7 @@ impl Rules {
         })
     }
 
-    /// What a request lacks; `None` when it meets every demand.
+    /// Returns a mark for each demand that a request meets or misses, or `None` if it meets every demand.
     pub(crate) fn grants(
         &self,
         of: &Demands,
@@ -241,8 +241,8 @@ pub(crate) fn holds(rule: &Rule, granted: &[bool]) -> bool {
 /// Most different atoms of rules that are compared.
 const COMPARED_MAX: usize = 12;
 
-/// Whether a rule demands what the others demand together, in whatever way it is written. Where that
-/// takes too long to say, it does not.
+/// True if a rule is equal to all other rules together, in any spelling. False if the comparison takes too
+/// long.
 fn is_sum<'a>(rule: &Rule, others: impl Iterator<Item = &'a Rule>) -> bool {
     let others: Vec<&Rule> = others.collect();
     let mut atoms = BTreeSet::new();

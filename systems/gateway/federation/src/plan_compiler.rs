@@ -191,8 +191,8 @@ impl Compiler<'_> {
         Ok(index)
     }
 
-    /// Has objects named by their interface where the subgraph knows nothing else; the
-    /// planner does not say so in every fetch that needs it.
+    /// Names objects by their interface if the subgraph contains only the interface. The planner omits this in
+    /// some fetches.
     fn name_interface_objects(&mut self, index: usize) {
         let fetch = &mut self.plan.fetches[index];
         for interface in self.inputs.composition.interface_objects(fetch.subgraph) {

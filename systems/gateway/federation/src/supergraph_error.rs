@@ -22,7 +22,7 @@ pub enum SupergraphError {
         "the supergraph needs what this gateway does not know: {features}; compose it without, or for versions that are known"
     )]
     UnknownFeatures {
-        /// Which, and in which versions they are known.
+        /// The features, and their known versions.
         features: String,
     },
     /// Fields of it come from REST services.
