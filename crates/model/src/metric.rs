@@ -2,6 +2,8 @@
 //!
 //! This is the only list. Tables, JSON, CSV, gates, `--until` and their help texts come from it.
 
+mod meaning;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

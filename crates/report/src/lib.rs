@@ -47,6 +47,8 @@ pub mod recording;
 )]
 mod sample;
 #[cfg(test)]
+mod reference_tests;
+#[cfg(test)]
 mod schema_tests;
 mod searches;
 mod sent;

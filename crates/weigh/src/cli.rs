@@ -1,11 +1,14 @@
 //! The command line: which subcommand, and how its end becomes an exit code.
 
+#[cfg(test)]
+mod reference;
+
 use std::io::ErrorKind;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::command::{
-    ab, bisect, check, compare, completions, demo, generator, history, init, lab, load, man_pages,
+    ab, bisect, book, check, compare, completions, demo, generator, history, init, lab, load, man_pages,
     merge, null_server, pr, report, tare, up,
 };
 use crate::console::Console;
@@ -53,6 +56,7 @@ enum Subcommands {
     Report(report::Args),
     History(history::Args),
     Tare(tare::Args),
+    Book(book::Args),
     NullServer(null_server::Args),
     Completions(completions::Args),
     ManPages(man_pages::Args),
@@ -94,6 +98,7 @@ pub(crate) fn main() -> Exit {
         Subcommands::Report(args) => report::run(&args, console),
         Subcommands::History(args) => history::run(&args, console),
         Subcommands::Tare(args) => tare::run(&args, console, &stop),
+        Subcommands::Book(args) => book::run(&args, console),
         Subcommands::NullServer(args) => null_server::run(&args, console, &stop),
         Subcommands::Completions(args) => completions::run(&args, Cli::command(), console),
         Subcommands::ManPages(args) => man_pages::run(&args, Cli::command()),

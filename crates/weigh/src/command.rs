@@ -2,6 +2,7 @@
 
 pub(crate) mod ab;
 pub(crate) mod bisect;
+pub(crate) mod book;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;

@@ -1,6 +1,8 @@
 //! Words that a reader may not know, explained where they stand: by pointing at them, by opening them with a
 //! key or a finger, and at the end of the page on paper.
 
+use model::Metric;
+
 use super::escape::escape;
 use crate::describe;
 use crate::summary::Summary;
@@ -25,60 +27,59 @@ const TERMS: [Term; 18] = [
     },
     Term {
         word: "requests/s",
-        meaning: "Passed answers per second.",
+        meaning: Metric::Requests.meaning(),
     },
     Term {
         word: "min",
-        meaning: "The fastest request of a round.",
+        meaning: Metric::Min.meaning(),
     },
     Term {
         word: "mean",
-        meaning: "The average over the requests of a round. A few very slow requests move it.",
+        meaning: Metric::Mean.meaning(),
     },
     Term {
         word: "typical",
-        meaning: "The mean of the fastest three quarters of a round's requests. It is the latency \
-                  of a request without disturbance.",
+        meaning: Metric::Typical.meaning(),
     },
     Term {
         word: "stdev",
-        meaning: "Standard deviation: the typical distance of values from their mean.",
+        meaning: Metric::Stdev.meaning(),
     },
     Term {
         word: "p50",
-        meaning: "The median: half of the requests were faster.",
+        meaning: Metric::P50.meaning(),
     },
     Term {
         word: "p75",
-        meaning: "Three of four requests were faster.",
+        meaning: Metric::P75.meaning(),
     },
     Term {
         word: "p90",
-        meaning: "Nine of ten requests were faster.",
+        meaning: Metric::P90.meaning(),
     },
     Term {
         word: "p95",
-        meaning: "19 of 20 requests were faster.",
+        meaning: Metric::P95.meaning(),
     },
     Term {
         word: "p99",
-        meaning: "99 of 100 requests were faster.",
+        meaning: Metric::P99.meaning(),
     },
     Term {
         word: "p99.9",
-        meaning: "999 of 1,000 requests were faster.",
+        meaning: Metric::P999.meaning(),
     },
     Term {
         word: "max",
-        meaning: "The slowest request of a typical round, or of all rounds if p99 is of all rounds.",
+        meaning: Metric::Max.meaning(),
     },
     Term {
         word: "CPU",
-        meaning: "Processor time of all systems of the variant for each answer.",
+        meaning: Metric::Cpu.meaning(),
     },
     Term {
         word: "memory",
-        meaning: "The sum of the peaks of all systems of the variant.",
+        meaning: Metric::Memory.meaning(),
     },
     Term {
         word: "Verdict",
@@ -87,7 +88,7 @@ const TERMS: [Term; 18] = [
     },
     Term {
         word: "generator CPU",
-        meaning: "Processor time of the program that sends the requests, for each answer.",
+        meaning: Metric::GeneratorCpu.meaning(),
     },
 ];
 
