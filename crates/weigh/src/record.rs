@@ -439,12 +439,10 @@ pub(crate) fn mark_shared(lab: &Lab, variants: &mut [VariantRecord]) {
 
 /// One line about one measurement, for people who watch.
 pub(crate) fn line(record: &RoundRecord, rounds: usize) -> String {
-    let latency = record.latency_ns_hdr.histogram();
+    let latencies = latencies(&record.latency_ns_hdr.histogram());
     // A load without an answer took no time, and its rate is 0.
     let seconds = (record.elapsed_us as f64 / 1e6).max(1e-6);
     let rate = record.outcomes.completed() as f64 / seconds;
-    // Without an answer there is no latency; the line then says how many did not pass.
-    let milliseconds = |share| latency.quantile_ns(share).unwrap_or(0) as f64 / 1e6;
     let wrong = record.outcomes.total() - record.outcomes.passed;
     let mark = match wrong {
         _ if record.interrupted => ", interrupted".to_owned(),
@@ -453,12 +451,20 @@ pub(crate) fn line(record: &RoundRecord, rounds: usize) -> String {
         wrong => format!(", {wrong} not passed"),
     };
     format!(
-        "round {}/{rounds}  {}: {rate:.0}/s, p50 {:.3} ms, p99 {:.3} ms{mark}",
+        "round {}/{rounds}  {}: {rate:.0}/s, {latencies}{mark}",
         record.round + 1,
         record.variant,
-        milliseconds(0.5),
-        milliseconds(0.99),
     )
+}
+
+/// The median and the 99th percentile in words.
+fn latencies(histogram: &Histogram) -> String {
+    let milliseconds = |share| histogram.quantile_ns(share).map(|ns| ns as f64 / 1e6);
+    match (milliseconds(0.5), milliseconds(0.99)) {
+        (Some(p50), Some(p99)) => format!("p50 {p50:.3} ms, p99 {p99:.3} ms"),
+        // There was no response, or every request was left out.
+        _ => "no request counts".to_owned(),
+    }
 }
 
 /// Why the answers of a recorded measurement disqualify its variant, if they do.
@@ -572,5 +578,18 @@ fn step(seen: &load::StepMeasurement) -> wire::StepRecord {
         service_ns_hdr: Hdr::of(&seen.service),
         outcomes: seen.outcomes,
         skipped: seen.skipped,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_without_counted_requests_has_no_latency() {
+        let mut histogram = Histogram::new();
+        assert_eq!(latencies(&histogram), "no request counts");
+        histogram.record_n_ns(1_000_000, 10);
+        assert_eq!(latencies(&histogram), "p50 1.000 ms, p99 1.000 ms");
     }
 }
