@@ -164,7 +164,7 @@ fn attacked(
             continue;
         }
         let length = Duration::from_secs(args.seconds);
-        let row = one(service, attack, programs, (length, stop))
+        let row = one(service, attack, programs, length, stop)
             .with_context(|| format!("{} against {}", attack.word(), service.word()))?;
         // Honest clients come first, and the others are held against them.
         let p99 = row.beside.p99().filter(|_| row.beside.failed == 0);
@@ -195,7 +195,8 @@ fn one(
     service: Service,
     attack: Attack,
     programs: &Path,
-    (length, stop): (Duration, &AtomicBool),
+    length: Duration,
+    stop: &AtomicBool,
 ) -> anyhow::Result<Row> {
     let running = Running::start(service, attack, programs, stop)?;
     let (address, request) = (running.address, running.request());

@@ -110,9 +110,20 @@ pub(crate) fn schema() -> anyhow::Result<()> {
 ///
 /// Fails if a page is missing or a link of it leads nowhere.
 pub(crate) fn book(out: &Path) -> anyhow::Result<()> {
-    let out = out.to_str().context("the folder of the book is not UTF-8")?;
+    let out = out
+        .to_str()
+        .context("the folder of the book is not UTF-8")?;
     cargo(
-        &["run", "--locked", "--quiet", "--package", "book", "--", "--out", out],
+        &[
+            "run",
+            "--locked",
+            "--quiet",
+            "--package",
+            "book",
+            "--",
+            "--out",
+            out,
+        ],
         &[],
     )
 }

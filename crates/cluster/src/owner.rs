@@ -49,7 +49,8 @@ impl Owner {
     fn found(
         connection: &Connection,
         resource: Resource,
-        (api_version, kind): (&'static str, &'static str),
+        api_version: &'static str,
+        kind: &'static str,
         made: &Value,
     ) -> Result<Owner, ClusterError> {
         if let Some(owner) = Owner::of(api_version, kind, made) {
@@ -102,7 +103,7 @@ impl<'c> Run<'c> {
     ) -> Result<Run<'c>, ClusterError> {
         let job = owner_job(id, time_to_live);
         let made = connection.create(Resource::Jobs, &job)?;
-        let owner = Owner::found(connection, Resource::Jobs, ("batch/v1", "Job"), &made)?;
+        let owner = Owner::found(connection, Resource::Jobs, "batch/v1", "Job", &made)?;
         Ok(Run {
             connection,
             id: id.to_owned(),
@@ -147,8 +148,13 @@ impl<'c> Run<'c> {
         let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
         let map = self.adopted(map, &self.owner, Some(number));
         let made = self.connection.create(Resource::ConfigMaps, &map)?;
-        let kind = ("v1", "ConfigMap");
-        let owner = Owner::found(self.connection, Resource::ConfigMaps, kind, &made)?;
+        let owner = Owner::found(
+            self.connection,
+            Resource::ConfigMaps,
+            "v1",
+            "ConfigMap",
+            &made,
+        )?;
         Ok(Round {
             run: self,
             number,

@@ -22,7 +22,8 @@ const NONE: &str = "none";
 
 /// The compose project of a variant. `None` if a key is wrong, which is reported.
 pub(crate) fn of(
-    (system, file): (&str, &ComposeFile),
+    system: &str,
+    file: &ComposeFile,
     scope: &Scope<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Compose> {

@@ -17,7 +17,9 @@ use crate::wire::{ImageBuildFile, NetworkFile, PullFile, SystemFile};
 /// What a variant makes of the keys beside `image`, but for the command; `None` where one is wrong,
 /// which is reported.
 pub(crate) fn of(
-    (system, file, image_at): (&str, &SystemFile, &At<Verbatim<Template>>),
+    system: &str,
+    file: &SystemFile,
+    image_at: &At<Verbatim<Template>>,
     scope: &Scope<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Container> {
@@ -58,7 +60,8 @@ pub(crate) fn of(
 /// Reports addresses that a container cannot use: Unix sockets of this machine, and from within a
 /// network of containers the addresses of what listens at this machine only.
 pub(crate) fn check_told<'a>(
-    (name, file): (&At<Name>, &SystemFile),
+    name: &At<Name>,
+    file: &SystemFile,
     told: impl Iterator<Item = &'a Text>,
     systems: &Systems<'_>,
     reading: &mut Reading<'_>,

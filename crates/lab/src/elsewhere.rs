@@ -15,7 +15,9 @@ use crate::wire::{AttachFile, SystemFile};
 
 /// The running system of a variant. `None` if `url` or `attach` is wrong, which is reported.
 pub(crate) fn of(
-    (system, file, url_at): (&str, &SystemFile, &At<Verbatim<Template>>),
+    system: &str,
+    file: &SystemFile,
+    url_at: &At<Verbatim<Template>>,
     scope: &Scope<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Elsewhere> {

@@ -26,7 +26,8 @@ const ADDRESS: (&str, &str) = (
 
 /// The manifests of a variant. `None` if a key is wrong, which is reported.
 pub(crate) fn of(
-    (system, file): (&str, &At<ManifestsFile>),
+    system: &str,
+    file: &At<ManifestsFile>,
     scope: &Scope<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Manifests> {

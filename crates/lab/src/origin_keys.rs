@@ -11,7 +11,8 @@ pub(crate) const ONE_ORIGIN: &str = "a system has one source. Remove one of the 
 /// help. `said` is the label of the origin.
 pub(crate) fn report_beside<'k>(
     system: &Node,
-    (origin, said): (&str, &'static str),
+    origin: &str,
+    said: &'static str,
     keys: impl IntoIterator<Item = (&'k str, &'static str)>,
     reading: &mut Reading<'_>,
 ) {

@@ -30,7 +30,8 @@ pub(crate) struct Replicas {
 /// The instances of a system in a variant. `None` for a system without a balancer.
 pub(crate) fn of(
     scope: &Scope<'_>,
-    (name, file): (&At<Name>, &SystemFile),
+    name: &At<Name>,
+    file: &SystemFile,
     reading: &mut Reading<'_>,
 ) -> Option<Replicas> {
     let system = &name.value.0;

@@ -41,7 +41,7 @@ pub(crate) fn stack(
         let Some(mut setup) = system.setup(reading) else {
             continue;
         };
-        if let Some(replicas) = replicas::of(scope, (name, file), reading) {
+        if let Some(replicas) = replicas::of(scope, name, file, reading) {
             setup.replicas = Some(replicas.count);
             let balancer = replicas::balancer(&setup, replicas.balance);
             balancers.insert(setup.system.clone(), balancer);
@@ -101,7 +101,7 @@ impl System<'_> {
     /// A project of a compose file.
     fn composed(&self, at: &At<ComposeFile>, reading: &mut Reading<'_>) -> Option<Setup> {
         let Name(system) = &self.name.value;
-        let compose = compose::of((system, &at.value), self.scope, reading)?;
+        let compose = compose::of(system, &at.value, self.scope, reading)?;
         let folder = compose.file.parent();
         let folder = folder.map_or_else(PathBuf::new, Path::to_owned);
         Some(self.as_described(folder, Origin::Compose(compose), reading))
@@ -110,7 +110,7 @@ impl System<'_> {
     /// Objects of a cluster.
     fn of_manifests(&self, at: &At<ManifestsFile>, reading: &mut Reading<'_>) -> Option<Setup> {
         let Name(system) = &self.name.value;
-        let manifests = manifests::of((system, at), self.scope, reading)?;
+        let manifests = manifests::of(system, at, self.scope, reading)?;
         let folder = reading.resolve("", at.place);
         Some(self.as_described(folder, Origin::Manifests(manifests), reading))
     }
@@ -147,7 +147,7 @@ impl System<'_> {
         reading: &mut Reading<'_>,
     ) -> Option<Setup> {
         let Name(system) = &self.name.value;
-        let elsewhere = elsewhere::of((system, self.file, url_at), self.scope, reading)?;
+        let elsewhere = elsewhere::of(system, self.file, url_at, self.scope, reading)?;
         Some(Setup {
             system: system.clone(),
             folder: reading.resolve("", url_at.place),
@@ -186,12 +186,12 @@ impl System<'_> {
         let command = self.file.command.as_ref();
         let command = command.map_or_else(Vec::new, |it| self.command(it, reading));
         let env = self.env(reading);
-        let container = container::of((system, self.file, image_at), self.scope, reading)?;
+        let container = container::of(system, self.file, image_at, self.scope, reading)?;
         if container.network == Network::Host {
             self.check_listens(image_at.place, &command, &env, reading);
         }
         let told = command.iter().chain(env.iter().map(|(_, text)| text));
-        container::check_told((self.name, self.file), told, self.scope.systems, reading);
+        container::check_told(self.name, self.file, told, self.scope.systems, reading);
         let origin = Origin::Container(Container {
             command,
             ..container

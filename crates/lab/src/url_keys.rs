@@ -35,7 +35,8 @@ pub(crate) fn check_keys(system: &Node, reading: &mut Reading<'_>) {
     let keys = OF_STARTED.map(|key| (key, help));
     report_beside(
         system,
-        ("url", "this key means that it already runs"),
+        "url",
+        "this key means that it already runs",
         keys,
         reading,
     );

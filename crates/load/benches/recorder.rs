@@ -28,7 +28,7 @@ const SAMPLES: u64 = 100_000_000;
 
 fn main() {
     // One request every 100 us: the 10^8 last close to three hours of the simulated clock.
-    run("closed loop, one read", (SAMPLES, false), |now_ns, bits| {
+    run("closed loop, one read", SAMPLES, false, |now_ns, bits| {
         Times {
             due_ns: now_ns,
             sent_ns: now_ns,
@@ -38,7 +38,8 @@ fn main() {
     });
     run(
         "open loop, two reads",
-        (SAMPLES / 4, false),
+        SAMPLES / 4,
+        false,
         |now_ns, bits| Times {
             due_ns: now_ns - (bits & 0xffff),
             sent_ns: now_ns,
@@ -49,7 +50,8 @@ fn main() {
     // What `--prometheus`, `--otlp` and the screen of a terminal add to the first line.
     run(
         "closed loop, one read, looked at",
-        (SAMPLES, true),
+        SAMPLES,
+        true,
         |now_ns, bits| Times {
             due_ns: now_ns,
             sent_ns: now_ns,
@@ -65,7 +67,7 @@ fn service_ns(bits: u64) -> u64 {
 }
 
 #[expect(clippy::print_stdout, reason = "the answer of a bench")]
-fn run(name: &str, (samples, is_looked_at): (u64, bool), times: impl Fn(u64, u64) -> Times) {
+fn run(name: &str, samples: u64, is_looked_at: bool, times: impl Fn(u64, u64) -> Times) {
     let mut recorder = Recorder::new(0, 3).with_live(is_looked_at);
     let live = live::Live::with_jobs(usize::from(is_looked_at));
     let (mut bits, mut now_ns) = (0x9e37_79b9_7f4a_7c15_u64, 1_000_000_000);

@@ -244,8 +244,7 @@ impl Lane {
             false => 0,
         };
         let status = NonZeroU16::new(slot.findings.status).filter(|_| passed);
-        self.recorder
-            .slot_ended((slot.index, request), times, status);
+        self.recorder.slot_ended(slot.index, request, times, status);
     }
 
     /// Counts the slots of a plan that no place was free for until the end of the grace.

@@ -173,7 +173,8 @@ impl Recorder {
     /// A slot ended, with the status of its answer if that is complete and right.
     pub(crate) fn slot_ended(
         &mut self,
-        (index, request): (u64, usize),
+        index: u64,
+        request: usize,
         times: Times,
         status: Option<NonZeroU16>,
     ) {

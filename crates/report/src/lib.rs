@@ -41,13 +41,13 @@ mod pace;
 pub mod quoted;
 pub mod recording;
 #[cfg(test)]
+mod reference_tests;
+#[cfg(test)]
 #[expect(
     clippy::cast_possible_truncation,
     reason = "made-up latencies need no care, and are far below the limits"
 )]
 mod sample;
-#[cfg(test)]
-mod reference_tests;
 #[cfg(test)]
 mod schema_tests;
 mod searches;

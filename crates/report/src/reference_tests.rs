@@ -20,9 +20,16 @@ An overhead is the figure of a variant minus the figure of its baseline.
 fn page() -> String {
     let mut text = HEAD.to_owned();
     for metric in Metric::ALL {
-        let (name, spellings) = metric.names().split_first().expect("every metric has a name");
+        let (name, spellings) = metric
+            .names()
+            .split_first()
+            .expect("every metric has a name");
         let spellings: Vec<String> = spellings.iter().map(|it| format!("`{it}`")).collect();
-        let better = if metric.is_better_low() { "lower" } else { "higher" };
+        let better = if metric.is_better_low() {
+            "lower"
+        } else {
+            "higher"
+        };
         let _ = writeln!(
             text,
             "| `{name}` | {} | `{}` | {} | {better} | {} |",

@@ -119,7 +119,8 @@ impl BuildCache {
         rig: &mut Rig,
         setup: &Setup,
         projects: &Projects,
-        (logs, stop): (&Path, &Stop),
+        logs: &Path,
+        stop: &Stop,
     ) -> Result<Option<Duration>, Invalid> {
         let Some(compose) = setup.compose() else {
             return Ok(None);

@@ -8,8 +8,8 @@ use std::io::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::command::{
-    ab, bisect, book, check, compare, completions, demo, generator, history, init, lab, load, man_pages,
-    merge, null_server, pr, report, tare, up,
+    ab, bisect, book, check, compare, completions, demo, generator, history, init, lab, load,
+    man_pages, merge, null_server, pr, report, tare, up,
 };
 use crate::console::Console;
 use crate::debug_log;

@@ -130,18 +130,19 @@ impl Progress {
         let screen = screen.map(|receiver| receiver.load.clone());
         let Some(account) = &self.published else {
             let jobs = screen.as_ref().map_or(0, |_| 1);
-            return self.shown((label, screen), &Live::with_jobs(jobs), work);
+            return self.shown(label, screen, &Live::with_jobs(jobs), work);
         };
         let live = Arc::new(Live::with_jobs(receivers.len()));
         account.begin(receivers, &live);
-        let result = self.shown((label, screen), &live, work);
+        let result = self.shown(label, screen, &live, work);
         account.end();
         result
     }
 
     fn shown<T>(
         &self,
-        (label, screen): (&str, Option<Load>),
+        label: &str,
+        screen: Option<Load>,
         live: &Live,
         work: impl FnOnce(&Live) -> T,
     ) -> T {
@@ -151,7 +152,7 @@ impl Progress {
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             let ticker = scope.spawn(|| match &screen {
-                Some(load) => self.screen_until(&done, (label, load), live),
+                Some(load) => self.screen_until(&done, label, load, live),
                 None => self.redraw_until(&done, label, live),
             });
             let result = work(live);
@@ -177,7 +178,7 @@ impl Progress {
         self.bar.finish_and_clear();
     }
 
-    fn screen_until(&self, done: &AtomicBool, (label, load): (&str, &Load), live: &Live) {
+    fn screen_until(&self, done: &AtomicBool, label: &str, load: &Load, live: &Live) {
         let start = instant();
         let (mut rates, mut second) = (Vec::new(), (start, 0));
         while !done.load(Ordering::Relaxed) {

@@ -16,6 +16,7 @@ use report::recording::{
 };
 use report::{Hdr, METHOD, Recording, Summary};
 use rig::{Moment, Usage};
+use stats::Histogram;
 
 use crate::digest::sha256;
 use crate::environment;

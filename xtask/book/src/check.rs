@@ -24,7 +24,10 @@ pub(crate) fn links(book: &Path) -> anyhow::Result<()> {
     let mut broken = Vec::new();
     for (path, html) in &pages {
         // The page for missing addresses and the page for print have the links of other folders.
-        if ["404.html", "print.html"].iter().any(|name| path.ends_with(name)) {
+        if ["404.html", "print.html"]
+            .iter()
+            .any(|name| path.ends_with(name))
+        {
             continue;
         }
         for target in attribute(content(html), "href") {
@@ -38,7 +41,12 @@ pub(crate) fn links(book: &Path) -> anyhow::Result<()> {
         broken.is_empty(),
         "{} links of the book lead nowhere:\n{}",
         broken.len(),
-        broken.iter().take(SHOWN_MAX).cloned().collect::<Vec<_>>().join("\n")
+        broken
+            .iter()
+            .take(SHOWN_MAX)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n")
     );
     Ok(())
 }
@@ -114,8 +122,16 @@ mod tests {
     fn error_of(first: &str, second: &str) -> String {
         let book = tempfile::tempdir().unwrap();
         fs::create_dir(book.path().join("docs")).unwrap();
-        fs::write(book.path().join("index.html"), format!("<main>{first}</main>")).unwrap();
-        fs::write(book.path().join("docs/a.html"), format!("<main>{second}</main>")).unwrap();
+        fs::write(
+            book.path().join("index.html"),
+            format!("<main>{first}</main>"),
+        )
+        .unwrap();
+        fs::write(
+            book.path().join("docs/a.html"),
+            format!("<main>{second}</main>"),
+        )
+        .unwrap();
         links(book.path()).map_or_else(|error| error.to_string(), |()| String::new())
     }
 
@@ -128,8 +144,14 @@ mod tests {
 
     #[test]
     fn links_that_lead_nowhere_are_named() {
-        let error = error_of("<a href=\"docs/a.html#y\">x</a> <a href=\"b.html\">y</a>", "");
+        let error = error_of(
+            "<a href=\"docs/a.html#y\">x</a> <a href=\"b.html\">y</a>",
+            "",
+        );
         assert!(error.contains("2 links"), "{error}");
-        assert!(error.contains("docs/a.html#y") && error.contains("b.html"), "{error}");
+        assert!(
+            error.contains("docs/a.html#y") && error.contains("b.html"),
+            "{error}"
+        );
     }
 }

@@ -25,7 +25,12 @@ pub(crate) struct Linked {
 /// # Errors
 ///
 /// Fails if a link leads to no file of the repository.
-pub(crate) fn of_book(root: &Path, pages: &Pages, path: &Path, text: &str) -> anyhow::Result<Linked> {
+pub(crate) fn of_book(
+    root: &Path,
+    pages: &Pages,
+    path: &Path,
+    text: &str,
+) -> anyhow::Result<Linked> {
     let mut linked = Linked {
         text: text.to_owned(),
         pictures: BTreeSet::new(),
@@ -44,7 +49,11 @@ pub(crate) fn of_book(root: &Path, pages: &Pages, path: &Path, text: &str) -> an
             resolve(path, file)
         };
         let target = target.with_context(|| {
-            format!("{}: `{}` leads out of the repository", path.display(), link.target)
+            format!(
+                "{}: `{}` leads out of the repository",
+                path.display(),
+                link.target
+            )
         })?;
         if link.is_picture {
             ensure!(
@@ -140,7 +149,9 @@ pub(crate) fn resolve(page: &Path, target: &str) -> Option<PathBuf> {
 
 /// The link from one page to another.
 fn relative(from: &Path, to: &Path) -> String {
-    let up = from.parent().map_or(0, |folder| folder.components().count());
+    let up = from
+        .parent()
+        .map_or(0, |folder| folder.components().count());
     let same = from
         .parent()
         .into_iter()
@@ -202,13 +213,19 @@ mod tests {
     #[test]
     fn a_picture_comes_along() {
         let found = linked("![a picture](../picture.png)").unwrap();
-        assert_eq!(found.pictures, BTreeSet::from([PathBuf::from("picture.png")]));
+        assert_eq!(
+            found.pictures,
+            BTreeSet::from([PathBuf::from("picture.png")])
+        );
     }
 
     #[test]
     fn a_link_to_no_file_is_named() {
         let error = linked("[x](gone.md)").unwrap_err().to_string();
-        assert!(error.contains("leads to `docs/gone.md`, which does not exist"), "{error}");
+        assert!(
+            error.contains("leads to `docs/gone.md`, which does not exist"),
+            "{error}"
+        );
         let error = linked("[x](../../gone.md)").unwrap_err().to_string();
         assert!(error.contains("leads out of the repository"), "{error}");
     }

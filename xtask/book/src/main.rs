@@ -77,7 +77,11 @@ mod tests {
         let searches = std::fs::read_dir(out.path())
             .unwrap()
             .filter_map(Result::ok)
-            .any(|file| file.file_name().to_string_lossy().starts_with("searchindex"));
+            .any(|file| {
+                file.file_name()
+                    .to_string_lossy()
+                    .starts_with("searchindex")
+            });
         assert!(searches, "the book has no search index");
     }
 }

@@ -47,8 +47,9 @@ pub(crate) fn read(root: &Path) -> anyhow::Result<Pages> {
         };
         let path = links::resolve(Path::new(SUMMARY), entry.target)
             .with_context(|| format!("{SUMMARY} leads out of the repository: {line}"))?;
-        let text = fs::read_to_string(root.join(&path))
-            .with_context(|| format!("{SUMMARY} lists `{}`, which cannot be read", path.display()))?;
+        let text = fs::read_to_string(root.join(&path)).with_context(|| {
+            format!("{SUMMARY} lists `{}`, which cannot be read", path.display())
+        })?;
         pages.add(&entry, path, text)?;
     }
     Ok(pages)
@@ -154,7 +155,10 @@ mod tests {
     #[test]
     fn the_list_has_paths_from_the_root() {
         let root = repository(&[
-            (SUMMARY, "# Summary\n\n- [First](../README.md)\n  - [Load](load.md)\n"),
+            (
+                SUMMARY,
+                "# Summary\n\n- [First](../README.md)\n  - [Load](load.md)\n",
+            ),
             ("README.md", "# A"),
             ("docs/load.md", "# B"),
         ]);
@@ -187,11 +191,18 @@ mod tests {
     fn lab_keys_have_a_page_for_each_group() {
         let root = repository(&[
             (SUMMARY, "- [Keys](labs.md)\n- [Load](load.md)\n"),
-            ("docs/labs.md", "# Keys\n\nStart.\n\n## `load`\n\nRates.\n\n### More\n\n## `expect`\n\nSee [rates](#load).\n"),
+            (
+                "docs/labs.md",
+                "# Keys\n\nStart.\n\n## `load`\n\nRates.\n\n### More\n\n## `expect`\n\nSee [rates](#load).\n",
+            ),
             ("docs/load.md", "See [more](labs.md#more).\n"),
         ]);
         let pages = read(root.path()).unwrap();
-        assert!(pages.summary.contains("  - [`load`](docs/labs-load.md)\n"), "{}", pages.summary);
+        assert!(
+            pages.summary.contains("  - [`load`](docs/labs-load.md)\n"),
+            "{}",
+            pages.summary
+        );
         let stage = tempfile::tempdir().unwrap();
         write(root.path(), &pages, stage.path()).unwrap();
         let text = |path: &str| fs::read_to_string(stage.path().join(path)).unwrap();

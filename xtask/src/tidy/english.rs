@@ -96,7 +96,10 @@ impl Counts {
             counts.words += line.split_whitespace().count();
             let line = without_code(line);
             for ((pattern, regex), found) in PATTERNS.iter().zip(regexes).zip(&mut counts.found) {
-                *found += regex.find_iter(&line).filter(|it| counted(pattern, &line, it.as_str(), it.end())).count();
+                *found += regex
+                    .find_iter(&line)
+                    .filter(|it| counted(pattern, &line, it.as_str(), it.end()))
+                    .count();
             }
         }
         counts
@@ -117,8 +120,13 @@ impl Counts {
 
     /// The patterns that were found, for an error.
     fn shown(&self) -> String {
-        let found = PATTERNS.iter().zip(self.found).filter(|(_, found)| *found > 0);
-        let shown: Vec<String> = found.map(|(pattern, found)| format!("{} {found}", pattern.name)).collect();
+        let found = PATTERNS
+            .iter()
+            .zip(self.found)
+            .filter(|(_, found)| *found > 0);
+        let shown: Vec<String> = found
+            .map(|(pattern, found)| format!("{} {found}", pattern.name))
+            .collect();
         shown.join(", ")
     }
 }
@@ -129,7 +137,9 @@ fn counted(pattern: &Pattern, line: &str, found: &str, end: usize) -> bool {
         return !found.ends_with(" that");
     }
     let rest = line.get(end..).unwrap_or_default();
-    let is_question = rest.find(['.', '?', '!']).is_some_and(|at| rest.as_bytes()[at] == b'?');
+    let is_question = rest
+        .find(['.', '?', '!'])
+        .is_some_and(|at| rest.as_bytes()[at] == b'?');
     !(pattern.is_fine_in_questions && is_question)
 }
 
@@ -159,7 +169,10 @@ fn prose(path: &str, text: &str) -> Vec<String> {
     } else {
         markdown(text)
     };
-    lines.into_iter().filter(|line| !line.trim().is_empty()).collect()
+    lines
+        .into_iter()
+        .filter(|line| !line.trim().is_empty())
+        .collect()
 }
 
 /// The comment of a line that is only a comment, or an empty text.
@@ -210,7 +223,9 @@ fn listed() -> BTreeMap<String, usize> {
 fn no_file_becomes_harder_to_read() {
     let found = all();
     if std::env::var_os("UPDATE_ENGLISH").is_some() {
-        let mut list = "# Files that break the rules of plain English, and how often. Counts may only fall.\n".to_owned();
+        let mut list =
+            "# Files that break the rules of plain English, and how often. Counts may only fall.\n"
+                .to_owned();
         for (file, counts) in found.iter().filter(|(_, counts)| !counts.is_plain()) {
             let _ = writeln!(list, "{file}\t{}", counts.total());
         }
@@ -234,7 +249,10 @@ fn no_file_becomes_harder_to_read() {
         "these files are harder to read than before; CONTRIBUTING has the rules:\n{}",
         worse.join("\n")
     );
-    let gone: Vec<&String> = listed.keys().filter(|file| !found.contains_key(*file)).collect();
+    let gone: Vec<&String> = listed
+        .keys()
+        .filter(|file| !found.contains_key(*file))
+        .collect();
     assert!(
         gone.is_empty(),
         "{LIST} lists files that are gone: {gone:?}; run `UPDATE_ENGLISH=1 cargo test -p xtask english`"
@@ -247,10 +265,16 @@ fn patterns_are_counted_as_in_the_rules() {
     let found = |text: &str| Counts::of(&prose("a.md", text), &regexes).shown();
     assert_eq!(found("It shows what a client sent."), "what-clause 1");
     assert_eq!(found("What is this?"), "");
-    assert_eq!(found("Whether it counts; or not."), "begins with What or Whether 1, semicolon 1");
+    assert_eq!(
+        found("Whether it counts; or not."),
+        "begins with What or Whether 1, semicolon 1"
+    );
     assert_eq!(found("It is so long that it wraps, `whose` is code."), "");
     assert_eq!(found("It is so long."), "so many, so long 1");
     assert_eq!(found("```\nwhose; what\n```\n| whose |\n# What\n"), "");
     let found = |text: &str| Counts::of(&prose("a.rs", text), &regexes).shown();
-    assert_eq!(found("let whose = 1; // whose\n    /// The one beside.\n"), "those of, the ones 1, anew, beside, alike 1");
+    assert_eq!(
+        found("let whose = 1; // whose\n    /// The one beside.\n"),
+        "those of, the ones 1, anew, beside, alike 1"
+    );
 }

@@ -75,7 +75,7 @@ pub(crate) fn check(
         .partition(|(_, request)| !request.batch.is_empty());
     for (index, batch) in batches {
         match baseline.filter(|_| is_same(batch)) {
-            Some(baseline) => check_members((variant, batch, index), baseline, place, findings),
+            Some(baseline) => check_members(variant, batch, index, baseline, place, findings),
             None => check_body(variant, batch, place, findings),
         }
     }
@@ -109,7 +109,9 @@ pub(crate) fn check(
 
 /// The answer to a batch is put together of those to the baseline's requests, so they must be there.
 fn check_members(
-    (variant, batch, index): (&Variant, &RequestTemplate, usize),
+    variant: &Variant,
+    batch: &RequestTemplate,
+    index: usize,
     baseline: &Variant,
     place: Place,
     findings: &mut Findings,

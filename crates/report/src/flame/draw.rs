@@ -47,8 +47,10 @@ pub fn svg(title: &str, stacks: &Stacks, scale: &Scale) -> String {
 /// The same in the colors of a comparison: red where it takes more than `before`, blue where less.
 pub fn difference_svg(
     title: &str,
-    (stacks, scale): (&Stacks, &Scale),
-    (before, before_scale): (&Stacks, &Scale),
+    stacks: &Stacks,
+    scale: &Scale,
+    before: &Stacks,
+    before_scale: &Scale,
 ) -> String {
     let root = Frame::of(stacks, scale).compared_with(before, before_scale);
     let note = format!(

@@ -69,8 +69,10 @@ fn a_difference_compares_what_a_request_costs_and_not_shares() {
     baseline.add(stack.to_vec(), 7);
     let drawn = difference_svg(
         "b against a",
-        (&variant, &Scale::new(&variant, Some(90.0))),
-        (&baseline, &Scale::new(&baseline, Some(40.0))),
+        &variant,
+        &Scale::new(&variant, Some(90.0)),
+        &baseline,
+        &Scale::new(&baseline, Some(40.0)),
     );
     is_self_contained(&drawn);
     // All of 40 us before, two thirds of 90 us now.

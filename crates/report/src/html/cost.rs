@@ -70,7 +70,7 @@ fn panel(summary: &Summary, metric: Metric, names: &[&str]) -> Option<String> {
                 "<div class=\"row\"><span class=\"name\">{}</span>{}\
                  <span class=\"figure\">{}</span></div>\n",
                 escape(&row.name),
-                bar(row, figure, metric, (scale, names)),
+                bar(row, figure, metric, scale, names),
                 cell::with_error(figure, unit)
             )
         })
@@ -90,7 +90,8 @@ fn bar(
     row: &VariantSummary,
     sum: &MetricSummary,
     metric: Metric,
-    (scale, names): (Scale, &[&str]),
+    scale: Scale,
+    names: &[&str],
 ) -> String {
     let unit = metric.unit();
     let mut out = "<svg class=\"bar\" aria-hidden=\"true\">".to_owned();

@@ -79,7 +79,7 @@ fn picture(curve: &Curve) -> String {
     body += "</svg>\n";
     for (index, name, points) in &lines {
         for point in points {
-            body += &mark(curve, *index, name, point, (across, up));
+            body += &mark(curve, *index, name, point, across, up);
         }
     }
     let unit = unit(curve);
@@ -131,7 +131,8 @@ fn mark(
     index: usize,
     name: &str,
     point: &Point,
-    (across, up): (Scale, Scale),
+    across: Scale,
+    up: Scale,
 ) -> String {
     let (from, to) = digits::interval_ends(point.low, point.high);
     let shown = format!(

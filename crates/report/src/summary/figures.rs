@@ -82,9 +82,8 @@ impl Figures {
             let mut summary = MetricSummary::of(mean_by_round(by_round))?;
             summary.is_sparse = tail::share_of(*metric)
                 .is_some_and(|share| !tail::has_enough(self.requests_fewest, share));
-            summary.overhead = against.and_then(|against| {
-                self.overhead(against, *metric, (1.0, 1.0), confidence(*metric))
-            });
+            summary.overhead = against
+                .and_then(|against| self.overhead(against, *metric, 1.0, 1.0, confidence(*metric)));
             Some((*metric, summary))
         };
         self.by_metric.iter().filter_map(summarize).collect()
@@ -96,7 +95,8 @@ impl Figures {
         &self,
         against: &Against<'_>,
         metric: Metric,
-        (by, by_of_baseline): (f64, f64),
+        by: f64,
+        by_of_baseline: f64,
         confidence: f64,
     ) -> Option<OverheadSummary> {
         let divided = |figures: &Self, by: f64| -> BTreeMap<RoundPart, f64> {
@@ -144,7 +144,7 @@ impl Figures {
         let by_round = own.map(|(part, value)| (part.round, value / by));
         let mut summary = MetricSummary::of(mean_by_round(by_round))?;
         summary.overhead = against.and_then(|(against, by_of_baseline)| {
-            self.overhead(against, metric, (by, by_of_baseline), confidence)
+            self.overhead(against, metric, by, by_of_baseline, confidence)
         });
         Some(summary)
     }

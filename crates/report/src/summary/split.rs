@@ -65,7 +65,7 @@ impl SplitSummary {
             .filter_map(|seconds| {
                 let widths: Vec<f64> = pairs
                     .iter()
-                    .filter_map(|rounds| width(rounds, (load_s, seconds), start_s))
+                    .filter_map(|rounds| width(rounds, load_s, seconds, start_s))
                     .collect();
                 // Of several variants the one in the middle: they share the rounds.
                 (widths.len() == pairs.len()).then_some((seconds, sample::median(&widths)?))
@@ -146,12 +146,12 @@ fn blocks(round: &RoundRecord) -> Option<Vec<f64>> {
 ///
 /// A shorter round is the beginning of the one that was: what a start leaves behind in its first seconds counts.
 /// Of a longer one, the components tell it.
-fn width(rounds: &[Vec<f64>], (load_s, seconds): (f64, f64), start_s: f64) -> Option<f64> {
+fn width(rounds: &[Vec<f64>], load_s: f64, seconds: f64, start_s: f64) -> Option<f64> {
     let blocks = float(BLOCKS as u64);
     let block_s = load_s / blocks;
     if seconds > load_s {
         let components = Components::of(rounds)?;
-        return Some(components.width(blocks, seconds / block_s, (start_s, block_s)));
+        return Some(components.width(blocks, seconds / block_s, start_s, block_s));
     }
     #[expect(
         clippy::cast_possible_truncation,

@@ -25,7 +25,11 @@ fn page(mut command: Command) -> String {
     for sub in shown() {
         let name = sub.get_name();
         let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
-        let _ = writeln!(text, "| [`weigh {name}`](#weigh-{name}) | {} |", cell(&about));
+        let _ = writeln!(
+            text,
+            "| [`weigh {name}`](#weigh-{name}) | {} |",
+            cell(&about)
+        );
     }
     text += "\n## Exit codes\n\n| code | meaning |\n|---|---|\n";
     for line in exit::TABLE.lines().skip(1) {
@@ -79,7 +83,9 @@ fn item(argument: &Arg) -> String {
     let help = argument.get_long_help().or(argument.get_help());
     let help = help.map(ToString::to_string).unwrap_or_default();
     // The paragraphs of a help text stay paragraphs of the item.
-    let help = escaped(&help).replace('\n', "\n  ").replace("\n  \n", "\n\n");
+    let help = escaped(&help)
+        .replace('\n', "\n  ")
+        .replace("\n  \n", "\n\n");
     let _ = write!(text, ": {help}");
     let defaults = argument.get_default_values();
     if !defaults.is_empty() && argument.get_action().takes_values() {
@@ -88,7 +94,10 @@ fn item(argument: &Arg) -> String {
     }
     let values = argument.get_possible_values();
     if argument.get_action().takes_values() && !values.is_empty() {
-        let names: Vec<String> = values.iter().map(|it| format!("`{}`", it.get_name())).collect();
+        let names: Vec<String> = values
+            .iter()
+            .map(|it| format!("`{}`", it.get_name()))
+            .collect();
         let _ = write!(text, " Values: {}.", names.join(", "));
     }
     if let Some(variable) = argument.get_env().filter(|_| !argument.is_hide_env_set()) {
@@ -142,7 +151,10 @@ mod tests {
             std::fs::write(&path, &page).unwrap();
         }
         let committed = std::fs::read_to_string(&path).unwrap_or_default();
-        let first = page.lines().zip(committed.lines()).find(|(new, old)| new != old);
+        let first = page
+            .lines()
+            .zip(committed.lines())
+            .find(|(new, old)| new != old);
         assert!(
             committed == page,
             "docs/commands.md is out of date (first difference: {first:?}); run `cargo xtask schema`"
@@ -152,7 +164,9 @@ mod tests {
     #[test]
     fn a_flag_has_its_spellings_help_and_default() {
         let flag = Arg::new("rate").short('r').long("rate").value_name("RATE");
-        let flag = flag.default_value("100/s").help("Requests per second, <1> or `<more>`.");
+        let flag = flag
+            .default_value("100/s")
+            .help("Requests per second, <1> or `<more>`.");
         assert_eq!(
             item(&flag),
             "* `-r, --rate <RATE>`: Requests per second, \\<1> or `<more>`. Default: `100/s`.\n"

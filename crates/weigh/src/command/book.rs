@@ -145,6 +145,10 @@ mod tests {
         );
         let lost = find(Path::new("/nowhere/weigh"), None).unwrap_err();
         assert_eq!(lost.exit, Exit::NotReady);
-        assert!(lost.message.contains("cargo xtask book"), "{}", lost.message);
+        assert!(
+            lost.message.contains("cargo xtask book"),
+            "{}",
+            lost.message
+        );
     }
 }

@@ -278,7 +278,7 @@ impl Run<'_> {
         stop: &Stop,
     ) -> Result<Recorded, Failure> {
         let folder = || record::new_folder(self.out, &lab.name);
-        self.recorded_in(folder, lab, builds, (console, stop))
+        self.recorded_in(folder, lab, builds, console, stop)
     }
 
     /// Runs one lab and records it in a folder, which is made when the addresses may be loaded.
@@ -287,10 +287,11 @@ impl Run<'_> {
         folder: impl FnOnce() -> Result<PathBuf, Failure>,
         lab: &Lab,
         builds: &mut BuildCache,
-        (console, stop): (Console, &Stop),
+        console: Console,
+        stop: &Stop,
     ) -> Result<Recorded, Failure> {
         if let Some(args) = self.cluster {
-            return self.recorded_in_cluster(args, folder, lab, (console, stop));
+            return self.recorded_in_cluster(args, folder, lab, console, stop);
         }
         let addresses = Addresses::of(lab, self.consent)?;
         let folder = folder()?;

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         let mut builds = BuildCache::default();
         for setup in setups {
             builds.build(&mut rig, setup, logs.path(), stop)?;
-            builds.images(&mut rig, setup, &projects, (logs.path(), stop))?;
+            builds.images(&mut rig, setup, &projects, logs.path(), stop)?;
         }
         let startup = Startup {
             lab,

@@ -156,7 +156,7 @@ impl Experiment<'_> {
         let result = match in_round_ids.is_empty() {
             true => Ok(None),
             false => self
-                .generated(round, stage, source, (&up, &in_round_ids))
+                .generated(round, stage, source, &up, &in_round_ids)
                 .map(Some),
         };
         // Asked before all is removed.
@@ -166,14 +166,17 @@ impl Experiment<'_> {
             Ok(Some((parts, recordings, generators, readings))) => {
                 *environment = recordings.first().map(|it| it.environment.clone());
                 self.put_together(
-                    (round, &in_round_ids),
-                    (&parts, &recordings),
+                    round,
+                    &in_round_ids,
+                    &parts,
+                    &recordings,
                     stage,
-                    (&pods, &readings),
+                    &pods,
+                    &readings,
                 );
-                self.look_after(stage, &up, (&wanted, &in_round_ids), round)?;
+                self.look_after(stage, &up, &wanted, &in_round_ids, round)?;
                 Stage::end_round(up)?;
-                self.describe(stage, &wanted, (&pods, &generators), number);
+                self.describe(stage, &wanted, &pods, &generators, number);
                 return Ok(());
             }
             Err(Lost::Cluster(error)) => Err(error),
@@ -186,7 +189,7 @@ impl Experiment<'_> {
             }
         };
         Stage::end_round(up)?;
-        self.describe(stage, &wanted, (&pods, &[]), number);
+        self.describe(stage, &wanted, &pods, &[], number);
         result
     }
 
@@ -218,7 +221,8 @@ impl Experiment<'_> {
         round: &Round,
         stage: &Stage<'_>,
         source: &Source,
-        (up, ids): (&Up<'_, '_>, &[(usize, CandidateId)]),
+        up: &Up<'_, '_>,
+        ids: &[(usize, CandidateId)],
     ) -> Result<(Parts, Vec<Recording>, Vec<PodState>, Readings), Lost> {
         let lab = self.session.lab;
         let names: Vec<String> = ids
@@ -259,10 +263,13 @@ impl Experiment<'_> {
     /// Makes one measurement of the parts of each variant.
     fn put_together(
         &mut self,
-        (round, ids): (&Round, &[(usize, CandidateId)]),
-        (parts, recordings): (&Parts, &[Recording]),
+        round: &Round,
+        ids: &[(usize, CandidateId)],
+        parts: &Parts,
+        recordings: &[Recording],
         stage: &Stage<'_>,
-        (pods, readings): (&[PodState], &Readings),
+        pods: &[PodState],
+        readings: &Readings,
     ) {
         let Some(first) = recordings.first() else {
             return;
@@ -294,8 +301,11 @@ impl Experiment<'_> {
                         used(
                             stage,
                             one,
-                            (pods, readings),
-                            (moments, &whole, &self.session.load),
+                            pods,
+                            readings,
+                            moments,
+                            &whole,
+                            &self.session.load,
                         )
                     })
                     .collect()
@@ -326,7 +336,8 @@ impl Experiment<'_> {
         &mut self,
         stage: &Stage<'_>,
         up: &Up<'_, '_>,
-        (wanted, ids): (&[Wanted<'_>], &[(usize, CandidateId)]),
+        wanted: &[Wanted<'_>],
+        ids: &[(usize, CandidateId)],
         round: &Round,
     ) -> Result<(), ClusterError> {
         let now = stage.pods_now(up)?;
@@ -362,7 +373,8 @@ impl Experiment<'_> {
         &mut self,
         stage: &mut Stage<'_>,
         wanted: &[Wanted<'_>],
-        (pods, generators): (&[PodState], &[PodState]),
+        pods: &[PodState],
+        generators: &[PodState],
         round: u32,
     ) {
         stage.know_nodes(pods);

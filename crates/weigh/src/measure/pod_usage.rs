@@ -29,8 +29,11 @@ fn took(part: &RoundRecord) -> Duration {
 pub(super) fn used(
     stage: &Stage<'_>,
     wanted: &Wanted<'_>,
-    (pods, readings): (&[PodState], &Readings),
-    (moments, whole, load): (Option<(Timestamp, Timestamp)>, &RoundRecord, &Load),
+    pods: &[PodState],
+    readings: &Readings,
+    moments: Option<(Timestamp, Timestamp)>,
+    whole: &RoundRecord,
+    load: &Load,
 ) -> SystemUsage {
     let own = stage.counted_of(wanted, pods);
     let read = |pod: &&PodState| {

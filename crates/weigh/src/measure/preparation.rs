@@ -57,8 +57,13 @@ impl Experiment<'_> {
                 progress.note(&line);
             }
             let took = builds.build(&mut self.rig, setup, logs, self.session.stop)?;
-            let watching = (logs.as_path(), self.session.stop);
-            let images = builds.images(&mut self.rig, setup, &self.session.projects, watching)?;
+            let images = builds.images(
+                &mut self.rig,
+                setup,
+                &self.session.projects,
+                logs,
+                self.session.stop,
+            )?;
             let took = took.or(images);
             if let Some(took) = took.filter(|took| *took > BUILD_WORTH_TELLING) {
                 progress.note(&format!(

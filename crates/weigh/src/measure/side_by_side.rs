@@ -373,8 +373,7 @@ impl Experiment<'_> {
         };
         let each = readings.into_iter().zip(looks.own).zip(measurements);
         for (index, ((reading, look), measurement)) in each.enumerate() {
-            let (measured, record) =
-                self.end_of_one(&ended, index, (reading, look, measurement))?;
+            let (measured, record) = self.end_of_one(&ended, index, reading, look, measurement)?;
             together.records.push(record);
             together.measured.push(measured);
         }
@@ -396,7 +395,9 @@ impl Experiment<'_> {
         &self,
         ended: &Ended<'_>,
         index: usize,
-        (reading, look, mut measurement): (Reading<'_>, Look, Measurement),
+        reading: Reading<'_>,
+        look: Look,
+        mut measurement: Measurement,
     ) -> Result<(Measured, RoundRecord), Spoiled> {
         let counted = ended.counted.as_ref().map(|validity| {
             let which = (index, self.session.shard());

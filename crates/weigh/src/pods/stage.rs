@@ -233,7 +233,7 @@ impl<'c> Stage<'c> {
                     self.start(&owner, one, index, &mut progress)?;
                 } else if progress.is_watched(index) {
                     let own = self.pods_of(one, &pods);
-                    progress.look(index, (one, self.count_of(one)), &own);
+                    progress.look(index, one, self.count_of(one), &own);
                     if own.is_empty() && progress.waits_for_pods(index) {
                         self.look_for_refusal(&owner, one, index, &mut progress)?;
                     }
@@ -264,7 +264,7 @@ impl<'c> Stage<'c> {
     ) -> Result<(), ClusterError> {
         let which = self.which(one);
         if let Some(manifests) = self.manifests_of(one) {
-            return self.start_manifests(owner, (one, manifests), index, progress);
+            return self.start_manifests(owner, one, manifests, index, progress);
         }
         let find = |system: &str| self.address_for(one, system).map(Endpoint::from);
         let object = format!("{}-r{}", which.name(), owner.number());

@@ -66,7 +66,8 @@ impl StartProgress {
     pub(super) fn look(
         &mut self,
         index: usize,
-        (wanted, count): (&Wanted<'_>, usize),
+        wanted: &Wanted<'_>,
+        count: usize,
         pods: &[&PodState],
     ) {
         let failed = pods.iter().find_map(|pod| match &pod.phase {
@@ -163,14 +164,15 @@ mod tests {
         let mut coming = StartProgress::of(&wanted);
         assert!(coming.is_due(0, &wanted) && !coming.is_due(1, &wanted));
         coming.has_started(0);
-        coming.look(0, (&wanted[0], 1), &[&pod(Phase::Running)]);
+        coming.look(0, &wanted[0], 1, &[&pod(Phase::Running)]);
         assert!(!coming.is_due(1, &wanted) && !coming.is_over());
-        coming.look(0, (&wanted[0], 1), &[&pod(Phase::Ready)]);
+        coming.look(0, &wanted[0], 1, &[&pod(Phase::Ready)]);
         assert!(coming.is_due(1, &wanted));
         coming.has_started(1);
         coming.look(
             1,
-            (&wanted[1], 1),
+            &wanted[1],
+            1,
             &[&pod(Phase::Failed("ended with exit code 3".to_owned()))],
         );
         assert!(coming.is_over());

@@ -110,7 +110,7 @@ impl Plan<'_> {
             logs: self.logs.to_owned(),
         };
         let up = self
-            .bring_up(rig, tool, &project, (&file, &written))
+            .bring_up(rig, tool, &project, &file, &written)
             .and_then(|()| project.settle(&written, began + UP_WITHIN, self.stop));
         match up {
             Ok(members) => self.watched(project, members, &written),
@@ -140,7 +140,8 @@ impl Plan<'_> {
         rig: &mut Rig,
         tool: &Tool,
         project: &Project,
-        (file, written): (&Path, &Written),
+        file: &Path,
+        written: &Written,
     ) -> Result<(), Invalid> {
         let mut words: Vec<String> = ["up", "-d", "--no-build", "--no-color"]
             .map(str::to_owned)

@@ -59,7 +59,8 @@ impl RunningSystems {
         let is_kept = |setup: &&Setup| kept.iter().any(|one| one.setup == setup.system);
         let (_, missing): (Vec<&Setup>, Vec<&Setup>) = startup.setups.iter().partition(is_kept);
         let begun = ports(
-            (&missing, startup.addresses),
+            &missing,
+            startup.addresses,
             &kept,
             &self.shared,
             &mut self.sockets,
@@ -126,7 +127,8 @@ impl RunningSystems {
 
 /// All ports before the first start: a system may be told the address of one that starts later.
 fn ports(
-    (missing, addresses): (&[&Setup], &Addresses),
+    missing: &[&Setup],
+    addresses: &Addresses,
     kept: &[RunningProcess],
     shared: &[SharedSystem],
     sockets: &mut Vec<TempDir>,

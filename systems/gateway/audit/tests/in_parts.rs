@@ -96,7 +96,7 @@ fn ask(gateway: &Operations, corpus: &Corpus, case: &Case, format: PartsFormat) 
     let executed = now(prepared.execute(&variables, &alone, &policies));
     let pieces = RefCell::new(Vec::new());
     now(
-        prepared.execute_in_parts(&variables, &apart, (&policies, format), |piece| {
+        prepared.execute_in_parts(&variables, &apart, &policies, format, |piece| {
             let read = serde_json::from_slice(&piece.body);
             let text = String::from_utf8_lossy(&piece.body).into_owned();
             let read: Value = read.unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -178,7 +178,7 @@ impl Client {
             // Each fragment has errors of its own in that format: what is null in one because of an
             // error may have come in another.
             let has_errors = is_lenient && self.has_errors;
-            merge(place, &one["data"], (is_lenient, has_errors))?;
+            merge(place, &one["data"], is_lenient, has_errors)?;
         }
         for completed in list("completed") {
             self.has_errors |= completed.get("errors").is_some();
@@ -204,11 +204,7 @@ fn at<'v>(mut value: &'v mut Value, path: &[Value]) -> Option<&'v mut Value> {
 }
 
 /// Merges what came later; leaves may come twice, and null may come in place of an object.
-fn merge(
-    into: &mut Value,
-    from: &Value,
-    (is_lenient, has_errors): (bool, bool),
-) -> Result<(), String> {
+fn merge(into: &mut Value, from: &Value, is_lenient: bool, has_errors: bool) -> Result<(), String> {
     match (into, from) {
         (Value::Object(_), Value::Null) if has_errors => Ok(()),
         (Value::Object(into), Value::Object(from)) => {
@@ -216,14 +212,14 @@ fn merge(
                 match into.get_mut(key) {
                     None => drop(into.insert(key.clone(), value.clone())),
                     Some(_) if !is_lenient => return Err(format!("`{key}` comes twice")),
-                    Some(known) => merge(known, value, (is_lenient, has_errors))?,
+                    Some(known) => merge(known, value, is_lenient, has_errors)?,
                 }
             }
             Ok(())
         }
         (Value::Array(into), Value::Array(from)) if into.len() == from.len() => {
             let mut both = into.iter_mut().zip(from);
-            both.try_for_each(|(into, from)| merge(into, from, (is_lenient, has_errors)))
+            both.try_for_each(|(into, from)| merge(into, from, is_lenient, has_errors))
         }
         (into, from) if into == from => Ok(()),
         (into, from) => Err(format!("{from} in place of {into}")),

@@ -17,7 +17,7 @@ pub fn key_table() -> String {
         let row = rows.entry(key.clone()).or_default();
         for deepest in [4, 2] {
             row.works.clear();
-            leaves(&served, schema, (&mut Vec::new(), deepest), &mut row.works);
+            leaves(&served, schema, &mut Vec::new(), deepest, &mut row.works);
             if row.works.len() <= MANY {
                 break;
             }
@@ -86,7 +86,8 @@ const MANY: usize = 24;
 fn leaves(
     root: &Value,
     schema: &Value,
-    (path, deepest): (&mut Vec<String>, usize),
+    path: &mut Vec<String>,
+    deepest: usize,
     found: &mut Vec<String>,
 ) {
     let inner = inner(root, schema);
@@ -106,7 +107,7 @@ fn leaves(
     }
     for (key, schema) in below {
         path.push(key);
-        leaves(root, schema, (path, deepest), found);
+        leaves(root, schema, path, deepest, found);
         path.pop();
     }
 }

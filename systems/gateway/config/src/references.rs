@@ -49,7 +49,7 @@ pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
     );
     let types = Types::new(config, &at, findings);
     for (index, action) in config.actions.iter().enumerate() {
-        check_action(action, index, (&types, &at), findings);
+        check_action(action, index, &types, &at, findings);
     }
     for (index, endpoint) in endpoints.iter().enumerate() {
         check_endpoint(config, endpoint, index, &at, findings);
@@ -234,7 +234,8 @@ fn inner_name<'a>(of: &'a Type<'_, String>) -> &'a str {
 fn check_action(
     action: &Action,
     index: usize,
-    (types, at): (&Types, &Places<'_>),
+    types: &Types,
+    at: &Places<'_>,
     findings: &mut Findings,
 ) {
     if let Some(problem) = types.problem(inner_name(&action.output_type.0.0), Kind::Object) {

@@ -178,7 +178,7 @@ impl CoprocessorStage {
         if let Some(text) = answer.body {
             // The body first, because it is what may be refused; nothing is changed before.
             let is_part = response.part.is_some() && !is_ended;
-            let body = self.response_body(text, (&response.body, is_part))?;
+            let body = self.response_body(text, &response.body, is_part)?;
             response.body = body;
         }
         if is_ended && response.part.is_some() {
@@ -207,8 +207,8 @@ impl CoprocessorStage {
     ) -> Result<Bytes, CoprocessorError> {
         let mut headers = HeaderMap::new();
         let trace = call.exchange.trace.as_ref();
-        let to = (&self.endpoint, &self.endpoint);
-        let mut span = gateway_telemetry::sending(trace, &Method::POST, to, &mut headers);
+        let to = &self.endpoint;
+        let mut span = gateway_telemetry::sending(trace, &Method::POST, to, to, &mut headers);
         if let Some(span) = &mut span {
             span.set("coprocessor.stage", self.kind.as_str());
             if let Some((subgraph, _)) = call.subgraph {
@@ -297,7 +297,8 @@ impl CoprocessorStage {
     fn response_body(
         &self,
         text: &serde_json::value::RawValue,
-        (original, is_part): (&Bytes, bool),
+        original: &Bytes,
+        is_part: bool,
     ) -> Result<Bytes, CoprocessorError> {
         if self.kind.is_router() {
             return answer::text_body(text);

@@ -162,7 +162,8 @@ impl Subgraph {
         let mut span = gateway_telemetry::sending(
             exchange.trace.as_ref(),
             &request.method,
-            (&self.endpoint, endpoint),
+            &self.endpoint,
+            endpoint,
             &mut request.headers,
         );
         if let Some(span) = &mut span {

@@ -348,8 +348,9 @@ impl Subgraph {
         (headers, body, is_query): (&mut HeaderMap, Bytes, bool),
         (timeout, retries): (Option<Duration>, u32),
     ) -> Sent {
-        let to = (&self.endpoint, endpoint);
-        let mut span = gateway_telemetry::sending(trace, &Method::POST, to, headers);
+        let configured = &self.endpoint;
+        let mut span =
+            gateway_telemetry::sending(trace, &Method::POST, configured, endpoint, headers);
         if let Some(span) = &mut span {
             span.set("subgraph.name", self.name.to_string());
             let kind = if is_query { "query" } else { "mutation" };

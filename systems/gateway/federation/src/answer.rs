@@ -224,7 +224,7 @@ fn absorb_errors(
     for error in errors {
         match entity_of(plan, &error.path) {
             Some((input, index, rest)) => {
-                tell(plan, fetch, state, places.of(input, index), (&error, rest));
+                tell(plan, fetch, state, places.of(input, index), &error, rest);
             }
             None if plan.inputs.is_empty() => state.fail(fetch, error),
             None => {
@@ -243,7 +243,8 @@ fn tell(
     fetch: usize,
     state: &mut State,
     places: Option<&Places>,
-    (error, rest): (&GraphqlError, &[PathSegment]),
+    error: &GraphqlError,
+    rest: &[PathSegment],
 ) {
     let weight = error.weight();
     for place in places.iter().flat_map(|places| &places.paths) {

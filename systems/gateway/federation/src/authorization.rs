@@ -80,7 +80,7 @@ impl<'a> Cut<'a> {
         let demands = match &supergraph.rules {
             Some(rules) if options.enabled => {
                 let root = schema.root(checked.kind);
-                filter::demands(rules, schema, (document, chosen.operation), root)
+                filter::demands(rules, schema, document, chosen.operation, root)
             }
             _ => Demands::default(),
         };
@@ -112,7 +112,7 @@ impl<'a> Cut<'a> {
         let schema = &self.supergraph.schema;
         let root = schema.root(checked.kind);
         let operation = (self.document, self.chosen.operation);
-        let filtered = filter::filter((rules, schema), operation, root, (&self.demands, grants));
+        let filtered = filter::filter(rules, schema, operation, root, (&self.demands, grants));
         rest.told.errors = filtered.errors;
         // Where all is seen in another of several allowed ways, nothing was left out.
         if rest.told.errors.is_empty() || self.options.dry_run {

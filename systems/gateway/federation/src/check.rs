@@ -45,7 +45,8 @@ pub const SUBSCRIPTION_DISABLED: &str = "SUBSCRIPTION_DISABLED";
 /// `next` refuses it.
 pub fn check_operation<T: Send>(
     schema: &Arc<Schema>,
-    (query, operation_name): (&str, Option<&str>),
+    query: &str,
+    operation_name: Option<&str>,
     options: &OperationOptions,
     effort: &Effort,
     next: impl FnOnce(
@@ -59,7 +60,8 @@ pub fn check_operation<T: Send>(
         check(
             schema,
             options,
-            (query, operation_name),
+            query,
+            operation_name,
             &effort.start(),
             |checked, document, chosen| next(checked, document, chosen.operation),
         )
@@ -84,7 +86,8 @@ pub(crate) struct Chosen<'a> {
 pub(crate) fn check<T>(
     schema: &Arc<Schema>,
     options: &OperationOptions,
-    (query, operation_name): (&str, Option<&str>),
+    query: &str,
+    operation_name: Option<&str>,
     work: &Work<'_>,
     next: impl FnOnce(Checked, &QueryDocument, &Chosen<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {

@@ -165,12 +165,18 @@ impl Restriction<'_> {
         let items = set.items.iter().filter_map(|item| match item {
             Selection::Field(field) => Some(Selection::Field(self.field(parent, field, group))),
             Selection::InlineFragment(inline) => {
-                let inner = (inline.type_condition.as_ref(), &inline.selection_set);
-                self.fragment(parent, inner, (&inline.directives, group))
+                let condition = inline.type_condition.as_ref();
+                self.fragment(
+                    parent,
+                    condition,
+                    &inline.selection_set,
+                    &inline.directives,
+                    group,
+                )
             }
             Selection::FragmentSpread(spread) => {
                 let (condition, set) = self.fragments.get(spread.fragment_name.as_str())?;
-                self.fragment(parent, (Some(condition), set), (&spread.directives, group))
+                self.fragment(parent, Some(condition), set, &spread.directives, group)
             }
         });
         Set {
@@ -206,8 +212,10 @@ impl Restriction<'_> {
     fn fragment(
         &self,
         parent: &str,
-        (condition, set): (Option<&Condition>, &Set),
-        (directives, outer): (&[Directive<'static, String>], usize),
+        condition: Option<&Condition>,
+        set: &Set,
+        directives: &[Directive<'static, String>],
+        outer: usize,
     ) -> Option<Selection<'static, String>> {
         let deferred = defer_of(directives).and_then(|it| self.groups.find(outer, it.position));
         let group = deferred.unwrap_or(outer);

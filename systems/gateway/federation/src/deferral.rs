@@ -69,7 +69,7 @@ impl Deferring<'_> {
         claim: &Claim<'_>,
     ) -> Option<Deferral> {
         let root = plan.root.take()?;
-        let deferral = self.divided(&root, (plan, documents), claim);
+        let deferral = self.divided(&root, plan, documents, claim);
         plan.root = Some(root);
         deferral
     }
@@ -77,7 +77,8 @@ impl Deferring<'_> {
     fn divided(
         &self,
         root: &Step,
-        (plan, documents): (&mut Plan, &[Document]),
+        plan: &mut Plan,
+        documents: &[Document],
         claim: &Claim<'_>,
     ) -> Option<Deferral> {
         let mut trials = Trials {
@@ -86,7 +87,7 @@ impl Deferring<'_> {
             left: TRIALS_MAX,
         };
         let all: Vec<usize> = (0..trials.plan.fetches.len()).collect();
-        let first = self.needed(&mut trials, (root, claim), (&all, &[]), &|group| group == 0)?;
+        let first = self.needed(&mut trials, root, claim, &all, &[], &|group| group == 0)?;
         let others: Vec<usize> = all
             .iter()
             .copied()
@@ -101,7 +102,7 @@ impl Deferring<'_> {
             let around = parent.checked_sub(1).map(|index| needs[index].clone());
             let known = [first.clone(), around.unwrap_or_default()].concat();
             let keeps = |number: usize| number == 0 || self.groups.is_within(group, number);
-            let own = self.needed(&mut trials, (root, claim), (&others, &known), &keeps)?;
+            let own = self.needed(&mut trials, root, claim, &others, &known, &keeps)?;
             needs.push(own.into_iter().filter(|it| !first.contains(it)).collect());
         }
         let deferral = Deferral {
@@ -129,8 +130,10 @@ impl Deferring<'_> {
     fn needed(
         &self,
         trials: &mut Trials<'_>,
-        (root, claim): (&Step, &Claim<'_>),
-        (open, known): (&[usize], &[usize]),
+        root: &Step,
+        claim: &Claim<'_>,
+        open: &[usize],
+        known: &[usize],
         keeps: &dyn Fn(usize) -> bool,
     ) -> Option<Vec<usize>> {
         let asked = (self.document, self.operation);

@@ -118,14 +118,15 @@ impl Prepared {
         let nothing = State::new(self.bounds.answers_bytes);
         // Without representations there is nothing that could exceed a bound.
         let request = write_request(plan, variables, &self.bounds, &nothing).ok()??;
-        Some(self.request(0, plan, (request.body, request.variables)))
+        Some(self.request(0, plan, request.body, request.variables))
     }
 
     fn request<'a>(
         &'a self,
         index: usize,
         plan: &'a FetchPlan,
-        (body, variables): (Bytes, Option<std::ops::Range<usize>>),
+        body: Bytes,
+        variables: Option<std::ops::Range<usize>>,
     ) -> SubgraphRequest<'a> {
         let subgraph = &self.supergraph.subgraphs()[plan.subgraph];
         SubgraphRequest {
@@ -297,10 +298,12 @@ impl<F: Fetch> Run<'_, F> {
             Ok(None) => return,
             Err(excess) => return self.state.borrow_mut().exceed(plan, excess),
         };
-        let written = (request.body, request.variables);
         let answer = self
             .fetch
-            .fetch(self.prepared.request(index, plan, written))
+            .fetch(
+                self.prepared
+                    .request(index, plan, request.body, request.variables),
+            )
             .await;
         let is_large = answer.body.len() > LARGE_BODY;
         let targets = &request.targets;

@@ -98,7 +98,8 @@ impl Prepared {
         &self,
         variables: &Variables,
         fetch: &F,
-        (policies, format): (&ErrorPolicies, PartsFormat),
+        policies: &ErrorPolicies,
+        format: PartsFormat,
         give: impl Fn(Piece),
     ) {
         let Some(deferral) = &self.deferral else {

@@ -87,7 +87,8 @@ impl Planning<'_> {
         unselected::fill(
             &mut operation.selection_set,
             root_type,
-            (&self.supergraph.schema, &self.supergraph.composition),
+            &self.supergraph.schema,
+            &self.supergraph.composition,
         );
         let inputs = PlanInputs {
             schema: &self.supergraph.schema,
@@ -119,9 +120,9 @@ impl Planning<'_> {
                     continue;
                 }
             };
-            match self.proven(*node, &operation, (&inputs, &claim)) {
+            match self.proven(*node, &operation, &inputs, &claim) {
                 Ok(compiled) => {
-                    let planned = self.in_parts_too(compiled, (document, chosen), &claim);
+                    let planned = self.in_parts_too(compiled, document, chosen, &claim);
                     if self.groups.is_some() && planned.deferral.is_none() {
                         // Where the time was over, there may be parts after all. Kept now, it would be
                         // answered in one piece for as long as it is remembered.
@@ -141,7 +142,8 @@ impl Planning<'_> {
     fn in_parts_too(
         &self,
         compiled: Compiled,
-        (document, chosen): (&QueryDocument, &Chosen<'_>),
+        document: &QueryDocument,
+        chosen: &Chosen<'_>,
         claim: &Claim<'_>,
     ) -> Planned {
         let Compiled {
@@ -165,7 +167,8 @@ impl Planning<'_> {
         &self,
         node: PlanNode,
         operation: &PlannedOperation,
-        (inputs, claim): (&PlanInputs<'_>, &Claim<'_>),
+        inputs: &PlanInputs<'_>,
+        claim: &Claim<'_>,
     ) -> Result<Compiled, String> {
         let gap = match prove(&node, inputs, claim)? {
             Ok(compiled) => return Ok(compiled),
@@ -176,7 +179,7 @@ impl Planning<'_> {
         let is_query = matches!(operation.operation_kind, None | Some(PlannedKind::Query));
         match gap.missing {
             Some(missing) if is_query => self
-                .apart(node, missing, operation, (inputs, claim))
+                .apart(node, missing, operation, inputs, claim)
                 .ok_or(told),
             _ => Err(told),
         }
@@ -189,7 +192,8 @@ impl Planning<'_> {
         mut node: PlanNode,
         mut missing: Missing,
         operation: &PlannedOperation,
-        (inputs, claim): (&PlanInputs<'_>, &Claim<'_>),
+        inputs: &PlanInputs<'_>,
+        claim: &Claim<'_>,
     ) -> Option<Compiled> {
         // What is planned together; `node` is its plan.
         let mut together = operation.clone();

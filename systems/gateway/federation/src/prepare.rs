@@ -44,7 +44,8 @@ pub(crate) fn prepare(
         check(
             &supergraph.schema,
             options,
-            (asked.query, asked.operation_name),
+            asked.query,
+            asked.operation_name,
             &work,
             |mut checked, document, chosen| {
                 let cut = Cut::new(

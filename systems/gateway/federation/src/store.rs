@@ -294,7 +294,7 @@ impl Store {
         let mut indexes = self.indexes.borrow_mut();
         let indexes = indexes.get_or_insert_default();
         let key_at = |position: u32| self.key_at(position);
-        let found = indexes.find((object, members), key, key_at)?;
+        let found = indexes.find(object, members, key, key_at)?;
         Some(found - members.start as usize)
     }
 
@@ -334,7 +334,7 @@ impl Store {
         // An index holds the hash of the old key, so a search for the new one would miss it.
         if let Some(indexes) = self.indexes.borrow_mut().as_deref_mut() {
             let key_at = |position: u32| self.key_at(position);
-            indexes.rename(owner, u32_of(slot), (from, self.text(to)), key_at);
+            indexes.rename(owner, u32_of(slot), from, self.text(to), key_at);
         }
     }
 

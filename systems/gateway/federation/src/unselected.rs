@@ -14,9 +14,9 @@ use crate::schema::Schema;
 pub(crate) fn fill(
     set: &mut SelectionSet,
     parent: &str,
-    (schema, composition): (&Schema, &Composition),
+    schema: &Schema,
+    composition: &Composition,
 ) {
-    let of = (schema, composition);
     for item in &mut set.items {
         match item {
             SelectionItem::Field(field) => {
@@ -24,14 +24,19 @@ pub(crate) fn fill(
                     continue;
                 };
                 let returns = composed.returns.as_str();
-                fill(&mut field.selections, returns, of);
+                fill(&mut field.selections, returns, schema, composition);
                 if field.selections.items.is_empty() && !schema.possible(returns).is_empty() {
                     let name = FieldSelection::new_skipped_typename();
                     field.selections.items.push(SelectionItem::Field(name));
                 }
             }
             SelectionItem::InlineFragment(inline) => {
-                fill(&mut inline.selections, &inline.type_condition, of);
+                fill(
+                    &mut inline.selections,
+                    &inline.type_condition,
+                    schema,
+                    composition,
+                );
             }
             SelectionItem::FragmentSpread(_) => {}
         }

@@ -119,7 +119,8 @@ impl Demand {
         &self,
         prepared: &Prepared,
         variables: &Variables,
-        (body, context): (&Bytes, &Context),
+        body: &Bytes,
+        context: &Context,
     ) {
         let Some(Some(cost)) = prepared.actual_cost(variables, body) else {
             return;

@@ -38,11 +38,7 @@ pub(crate) async fn execute(
         {
             let plan = (prepared, variables);
             Box::pin(deferred::execute(
-                serving,
-                exchange,
-                plan,
-                (media, format),
-                summary,
+                serving, exchange, plan, media, format, summary,
             ))
             .await
         }
@@ -62,7 +58,7 @@ pub(crate) async fn execute(
             }
             let body = executed.into_body();
             if let Some(demand) = &serving.generation.demand {
-                demand.answered(&prepared, &variables, (&body, &exchange.context));
+                demand.answered(&prepared, &variables, &body, &exchange.context);
             }
             reply::with_body(StatusCode::OK, reply::content_type(media), body)
         }

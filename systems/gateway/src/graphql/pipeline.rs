@@ -37,7 +37,8 @@ use crate::stream::subscription;
 /// By reference: each function would move it, a quarter of a kilobyte.
 pub(crate) async fn serve(
     serving: &Rc<Serving>,
-    (request, trace): (&mut Request, Option<Active>),
+    request: &mut Request,
+    trace: Option<Active>,
     summary: &mut Summary,
 ) -> Reply {
     let extensions = &serving.extensions;
@@ -129,7 +130,7 @@ async fn answer(
 ) -> Reply {
     let span = spans::operation(exchange);
     let reply = stages(serving, exchange, body, summary).await;
-    spans::answered(span, exchange, (&reply, summary.error_count));
+    spans::answered(span, exchange, &reply, summary.error_count);
     reply
 }
 

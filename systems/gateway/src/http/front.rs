@@ -56,8 +56,10 @@ pub(crate) async fn respond(
     front: &Front,
     serving: Rc<Serving>,
     entrance: Entrance,
-    (peer, permit): (Option<IpAddr>, Option<Work>),
-    (mut parts, body): (Box<Parts>, Incoming),
+    peer: Option<IpAddr>,
+    permit: Option<Work>,
+    mut parts: Box<Parts>,
+    body: Incoming,
 ) -> Response<Outgoing> {
     gateway_hop::end_connection_headers(&mut parts.headers);
     let cors = &serving.generation.cors;
@@ -95,7 +97,7 @@ pub(crate) async fn respond(
             let place = Box::new_uninit();
             let work = Box::write(place, async move {
                 // Where it is: what is awaited as it comes is moved before, five kilobytes.
-                let limited = pin!(within_time(serving, entrance, (parts, trace), (body, peer)));
+                let limited = pin!(within_time(serving, entrance, parts, trace, body, peer));
                 let (reply, mut summary) = limited.await;
                 // Until the end of the work, also when the client has left.
                 match &mut summary.rest {
@@ -159,8 +161,10 @@ fn early(generation: &Generation, method: &Method, headers: &HeaderMap) -> Optio
 async fn within_time(
     serving: Rc<Serving>,
     entrance: Entrance,
-    (parts, trace): (Box<Parts>, Option<Active>),
-    (body, peer): (Incoming, Option<IpAddr>),
+    parts: Box<Parts>,
+    trace: Option<Active>,
+    body: Incoming,
+    peer: Option<IpAddr>,
 ) -> (Reply, Summary) {
     let limit = serving.generation.config.traffic_shaping.router.timeout.0;
     let now = clock::now();
@@ -175,7 +179,7 @@ async fn within_time(
     // known of it. The limit covers the body too, so a slow sender cannot stay.
     let worked = {
         // Where it is: what is given to the limit itself moves there, some seven kilobytes.
-        let work = pin!(work(&serving, entrance, (parts, trace, body), &mut summary));
+        let work = pin!(work(&serving, entrance, parts, trace, body, &mut summary));
         tokio::time::timeout_at(deadline.into(), work).await
     };
     let reply = match worked {
@@ -192,7 +196,9 @@ async fn within_time(
 async fn work(
     serving: &Rc<Serving>,
     entrance: Entrance,
-    (parts, trace, body): (Box<Parts>, Option<Active>, Incoming),
+    parts: Box<Parts>,
+    trace: Option<Active>,
+    body: Incoming,
     summary: &mut Summary,
 ) -> Reply {
     log::debug!("a request begins");
@@ -218,9 +224,9 @@ async fn work(
         body,
     };
     let reply = match entrance {
-        Entrance::Graphql => pipeline::serve(serving, (&mut request, trace), summary).await,
+        Entrance::Graphql => pipeline::serve(serving, &mut request, trace, summary).await,
         // Boxed, so that requests to the other endpoint have no room for it.
-        Entrance::Rest => Box::pin(rest::serve(serving, (&mut request, trace), summary)).await,
+        Entrance::Rest => Box::pin(rest::serve(serving, &mut request, trace, summary)).await,
     };
     if let Some(rest) = &mut summary.rest {
         rest.hold_permit(permit);

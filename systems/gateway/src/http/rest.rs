@@ -34,7 +34,8 @@ pub(crate) fn early(csrf: &Csrf, method: &Method, headers: &HeaderMap) -> Option
 /// Answers a request below `/api/rest/`.
 pub(crate) async fn serve(
     serving: &Rc<Serving>,
-    (request, trace): (&mut Request, Option<Active>),
+    request: &mut Request,
+    trace: Option<Active>,
     summary: &mut Summary,
 ) -> Reply {
     let Some(endpoints) = &serving.generation.rest else {
@@ -55,7 +56,7 @@ pub(crate) async fn serve(
     request.method = Method::POST;
     request.headers.insert(header::CONTENT_TYPE, JSON);
     request.headers.insert(header::ACCEPT, JSON);
-    let mut reply = pipeline::serve(serving, (request, trace), summary).await;
+    let mut reply = pipeline::serve(serving, request, trace, summary).await;
     let (status, body) = match unwrap_response(&reply.body) {
         RestAnswer::Data(body) => (reply.status, body),
         // Only over GraphQL's 200: a status that a stage or the gateway has set says more.

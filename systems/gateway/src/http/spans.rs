@@ -123,7 +123,8 @@ pub(crate) fn planned(exchange: &Exchange, kind: OperationKind) {
 pub(crate) fn answered(
     span: Option<Box<OpenSpan>>,
     exchange: &Exchange,
-    (reply, errors): (&Reply, usize),
+    reply: &Reply,
+    errors: usize,
 ) {
     let Some(mut span) = span else {
         return;

@@ -170,7 +170,8 @@ impl Generation {
         sources: &Sources,
         environment: &Environment,
         remotes: &Remotes,
-        (keys, exports): (&Arc<KeyStore>, Arc<Exports>),
+        keys: &Arc<KeyStore>,
+        exports: Arc<Exports>,
     ) -> Result<Self, GenerationError> {
         let is_merged = !config.remote_schemas.is_empty() || !config.actions.is_empty();
         let ground = match (&sources.supergraph, is_merged) {

@@ -80,7 +80,8 @@ impl Loader {
             &self.sources,
             &self.environment,
             &self.remotes,
-            (&self.keys, Arc::clone(&exports)),
+            &self.keys,
+            Arc::clone(&exports),
         )?;
         self.exports = Some(exports);
         if let Some(answers) = generation.extensions.answers() {

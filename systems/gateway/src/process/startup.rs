@@ -199,7 +199,7 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
     // the process.
     drop(generation);
     let limit = config.supergraph.connection_shutdown_timeout.0;
-    let exporting = supervisor.supervise(runtime, (listeners, events), limit);
+    let exporting = supervisor.supervise(runtime, listeners, events, limit);
     for thread in threads {
         // A worker that panicked has printed its panic already.
         let _ = thread.join();
@@ -318,7 +318,8 @@ impl Supervisor {
     fn supervise(
         mut self,
         runtime: LocalRuntime,
-        (listeners, events): (Vec<(Listener, Site)>, UnboundedReceiver<Event>),
+        listeners: Vec<(Listener, Site)>,
+        events: UnboundedReceiver<Event>,
         limit: Duration,
     ) -> Exporting {
         for (listener, site) in listeners {

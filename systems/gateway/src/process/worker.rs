@@ -158,14 +158,14 @@ impl Worker {
                 Ok(stream) => {
                     let tls = self.serving.borrow().generation.tls.clone();
                     match tls.filter(|_| place.site.graphql) {
-                        None => self.serve(stream, Some(peer.ip()), place, (tracker, open)),
-                        Some(tls) => self.secure(tls, (stream, peer.ip()), place, (tracker, open)),
+                        None => self.serve(stream, Some(peer.ip()), place, tracker, open),
+                        Some(tls) => self.secure(tls, stream, peer.ip(), place, tracker, open),
                     }
                 }
                 Err(error) => log::warn!("a connection was lost: {error}"),
             },
             Accepted::Unix { stream, place } => match tokio::net::UnixStream::from_std(stream) {
-                Ok(stream) => self.serve(stream, None, place, (tracker, open)),
+                Ok(stream) => self.serve(stream, None, place, tracker, open),
                 Err(error) => log::warn!("a connection was lost: {error}"),
             },
         }
@@ -176,16 +176,18 @@ impl Worker {
     fn secure(
         self: &Rc<Self>,
         tls: Tls,
-        (stream, peer): (tokio::net::TcpStream, IpAddr),
+        stream: tokio::net::TcpStream,
+        peer: IpAddr,
         mut place: Place,
-        (tracker, open): (&Tracker, Open),
+        tracker: &Tracker,
+        open: Open,
     ) {
         // Now and not after the handshake: who accepts would wait for clients that are slow with it.
         place.slot.arrived();
         let (worker, tracker) = (Rc::clone(self), tracker.clone());
         tokio::task::spawn_local(async move {
             match tls.accept(stream).await {
-                Ok(stream) => worker.serve(stream, Some(peer), place, (&tracker, open)),
+                Ok(stream) => worker.serve(stream, Some(peer), place, &tracker, open),
                 Err(error) => log::debug!("no TLS with {peer}: {error}"),
             }
         });
@@ -196,7 +198,8 @@ impl Worker {
         stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
         peer: Option<IpAddr>,
         Place { site, slot }: Place,
-        (tracker, open): (&Tracker, Open),
+        tracker: &Tracker,
+        open: Open,
     ) {
         let worker = Rc::clone(self);
         let tracked = tracker.begin(slot);
@@ -240,9 +243,9 @@ impl Worker {
             && let Some(entrance) = entrance(&serving.generation, path)
         {
             let work = connections::work(&exchange, &serving.generation.config);
-            front::respond(&self.front, serving, entrance, (peer, work), (parts, body)).await
+            front::respond(&self.front, serving, entrance, peer, work, parts, body).await
         } else {
-            outgoing::response(self.besides(site, (parts, body)).await)
+            outgoing::response(self.besides(site, parts, body).await)
         };
         let mut response = response.map(|body| exchange.answer(body));
         // Who keeps connections goes elsewhere with the next request, before this socket is closed
@@ -257,7 +260,7 @@ impl Worker {
     }
 
     /// Answers what is no request to GraphQL.
-    async fn besides(&self, site: &Site, (parts, body): (Box<Parts>, Incoming)) -> Reply {
+    async fn besides(&self, site: &Site, parts: Box<Parts>, body: Incoming) -> Reply {
         let path = parts.uri.path();
         if site.health.as_deref() == Some(path) {
             let now = crate::process::clock::now();

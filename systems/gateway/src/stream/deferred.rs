@@ -40,7 +40,8 @@ pub(crate) async fn execute(
     serving: &Rc<Serving>,
     exchange: &Exchange,
     plan: (Arc<Prepared>, Variables),
-    (media, format): (Media, IncrementalFormat),
+    media: Media,
+    format: IncrementalFormat,
     summary: &mut Summary,
 ) -> Reply {
     let exchange = Rc::new(exchange.shared());
@@ -126,9 +127,8 @@ impl Work {
             let (prepared, variables) = &*plan;
             let subgraphs = Subgraphs::new(&serving, &exchange);
             let give = |piece| out.borrow_mut().push_back(piece);
-            let how = (&**policies, format);
             prepared
-                .execute_in_parts(variables, &subgraphs, how, give)
+                .execute_in_parts(variables, &subgraphs, policies, format, give)
                 .await;
         };
         Self {
@@ -165,7 +165,7 @@ impl Work {
     fn count_cost(&self, last: &Piece) {
         let (prepared, variables) = &*self.plan;
         if let (Some(demand), Some(whole)) = (&self.serving.generation.demand, &last.whole) {
-            demand.answered(prepared, variables, (whole, &self.exchange.context));
+            demand.answered(prepared, variables, whole, &self.exchange.context);
         }
     }
 

@@ -88,7 +88,7 @@ pub(crate) async fn open(
         let (prepared, variables) = answering.plan();
         let client = (summary.address, &mut opened);
         match prepared.subscription(variables) {
-            Some(request) => source((serving, config), exchange, &request, client).await,
+            Some(request) => source(serving, config, exchange, &request, client).await,
             // All that it selects is what the client may not see.
             None => Err(NoSource::Answer(SubgraphAnswer::default())),
         }
@@ -163,12 +163,13 @@ enum NoSource {
 
 /// Subscribes at the subgraph, or says what is answered in place of all events.
 async fn source(
-    (serving, config): (&Rc<Serving>, &Subscription),
+    serving: &Rc<Serving>,
+    config: &Subscription,
     exchange: &Exchange,
     request: &SubgraphRequest<'_>,
     (address, opened): (Option<IpAddr>, &mut Opened),
 ) -> Result<Receiver, NoSource> {
-    let asked = asked((serving, config), exchange, request).await;
+    let asked = asked(serving, config, exchange, request).await;
     let (asked, may_be_again) = asked.map_err(NoSource::Answer)?;
     let key = key(exchange, config, request, &asked);
     // What is sent is a part of the key, too.
@@ -176,7 +177,7 @@ async fn source(
     let head = &exchange.client;
     let came = headers_weight(&head.headers) + exchange.client_body.text().len();
     let limit = serving.generation.subscriptions_most.request_bytes;
-    if !opened.keeps(came + copies * asked.weight(), (address, limit)) {
+    if !opened.keeps(came + copies * asked.weight(), address, limit) {
         return Err(NoSource::NoRoom);
     }
     let asked = Arc::new(asked);
@@ -201,7 +202,8 @@ async fn source(
 /// What the subgraph is to be asked for, and whether it may be asked once more; or what is answered in
 /// place of all events.
 async fn asked(
-    (serving, config): (&Serving, &Subscription),
+    serving: &Serving,
+    config: &Subscription,
     exchange: &Exchange,
     request: &SubgraphRequest<'_>,
 ) -> Result<(Asked, bool), SubgraphAnswer> {

@@ -180,7 +180,7 @@ fn those_who_come_while_it_opens_wait_for_the_same_answer() {
 }
 
 /// Whether a subscription of another client is another one at the subgraph, with these keys.
-fn is_shared(more: &str, (mine, body): (&str, Value), (others, other): (&str, Value)) -> bool {
+fn is_shared(more: &str, mine: &str, body: Value, others: &str, other: Value) -> bool {
     let (sockets, reviews) = (Sockets::start(), reviews());
     let coprocessor = Stub::coprocessor(|message| {
         // Of the client's header: who it is, and with what connections begin.
@@ -234,15 +234,15 @@ fn what_is_sent_differently_is_not_shared() {
     let asked = |name: &str, to: u32| json!({"query": numbers, "operationName": name, "variables": {"to": to}});
     let same = || asked("A", 1);
     // Headers are the same to the subgraph where no rule sends them.
-    assert!(is_shared(ALL, ("one", same()), ("other", same())));
-    assert!(!is_shared(&with_rules, ("one", same()), ("other", same())));
-    assert!(!is_shared(ALL, ("one", same()), ("one", asked("A", 2))));
-    assert!(!is_shared(ALL, ("one", same()), ("one", asked("B", 1))));
-    assert!(!is_shared(ALL, ("init1", same()), ("init2", same())));
-    assert!(is_shared(ALL, ("init1", same()), ("init1", same())));
+    assert!(is_shared(ALL, "one", same(), "other", same()));
+    assert!(!is_shared(&with_rules, "one", same(), "other", same()));
+    assert!(!is_shared(ALL, "one", same(), "one", asked("A", 2)));
+    assert!(!is_shared(ALL, "one", same(), "one", asked("B", 1)));
+    assert!(!is_shared(ALL, "init1", same(), "init2", same()));
+    assert!(is_shared(ALL, "init1", same(), "init1", same()));
     // Claims are not sent, and count as in the original.
-    assert!(!is_shared(ALL, ("claims1", same()), ("claims2", same())));
-    assert!(is_shared(ALL, ("claims1", same()), ("claims1", same())));
+    assert!(!is_shared(ALL, "claims1", same(), "claims2", same()));
+    assert!(is_shared(ALL, "claims1", same(), "claims1", same()));
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn what_counts_and_where_can_be_said() {
             "subscription: {{{deduplication}, mode: {{passthrough: {{all: {{}}}}}}}}\nheaders: {{all: {{request: [{{propagate: {{named: x-mine}}}}]}}}}\n"
         );
         let (one, other) = (format!("{of}1"), format!("{of}2"));
-        is_shared(&more, (&one, same()), (&other, same()))
+        is_shared(&more, &one, same(), &other, same())
     };
     let ignored = "deduplication: {ignored_headers: [X-Mine]}";
     assert!(one_and_other(ignored, ""));
@@ -270,7 +270,7 @@ fn what_counts_and_where_can_be_said() {
         "deduplication: {subgraphs: {prices: {enabled: false}}}",
     ] {
         let more = format!("subscription: {{{off}, mode: {{passthrough: {{all: {{}}}}}}}}\n");
-        assert!(!is_shared(&more, ("a", same()), ("a", same())), "{off}");
+        assert!(!is_shared(&more, "a", same(), "a", same()), "{off}");
     }
 }
 

@@ -168,7 +168,7 @@ impl Client {
     async fn attempts(&self, endpoint: &Endpoint, call: &Call<'_>) -> Result<Reply, SendError> {
         let origin = self.0.pool.borrow_mut().origin(endpoint);
         let (place, connection) = self.connection(endpoint, &origin).await?;
-        match self.attempt((endpoint, &origin), call, connection).await {
+        match self.attempt(endpoint, &origin, call, connection).await {
             Ok(reply) => Ok(reply),
             Err((error, false)) => Err(error),
             Err((_, true)) => {
@@ -184,7 +184,7 @@ impl Client {
                 };
                 // No third attempt: an error on a new connection is about the service, not about
                 // the pool.
-                self.attempt((endpoint, &origin), call, connection)
+                self.attempt(endpoint, &origin, call, connection)
                     .await
                     .map_err(|(error, _)| error)
             }
@@ -219,7 +219,8 @@ impl Client {
     /// The answer, or the error and whether trying again is safe and sensible.
     async fn attempt(
         &self,
-        (endpoint, origin): (&Endpoint, &Origin),
+        endpoint: &Endpoint,
+        origin: &Origin,
         call: &Call<'_>,
         connection: Connection,
     ) -> Result<Reply, (SendError, bool)> {

@@ -77,7 +77,8 @@ fn archive_and_package_hold_what_one_needs_and_their_sums_are_right() {
     assert!(said.starts_with("weigh "), "{said}");
     let index = listed(Command::new(&program).args(["book", "--path"]));
     assert!(
-        index.ends_with("usr/share/doc/weigh/book/index.html\n") && Path::new(index.trim()).is_file(),
+        index.ends_with("usr/share/doc/weigh/book/index.html\n")
+            && Path::new(index.trim()).is_file(),
         "{index}"
     );
     let licences = unpacked

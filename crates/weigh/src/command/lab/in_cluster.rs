@@ -25,7 +25,8 @@ impl Run<'_> {
         args: &ClusterArgs,
         folder: impl FnOnce() -> Result<PathBuf, Failure>,
         lab: &Lab,
-        (console, stop): (Console, &Stop),
+        console: Console,
+        stop: &Stop,
     ) -> Result<Recorded, Failure> {
         if let Some(reason) = refusal::refusal(lab, lab.generators) {
             return Err(Failure::bad_input(format!(

@@ -62,7 +62,7 @@ impl Run<'_> {
                     own.display()
                 ))),
             };
-            let run = self.recorded_in(made, &at, builds, (console, stop))?;
+            let run = self.recorded_in(made, &at, builds, console, stop)?;
             worst = worst.max(run.exit());
             let Recorded {
                 recording, summary, ..

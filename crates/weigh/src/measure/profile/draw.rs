@@ -38,8 +38,10 @@ pub(super) fn draw(sampled: &[Sampled], folder: &Path) -> Vec<Profile> {
                 let title = format!("{system} of {variant} against {}", before.variant);
                 let drawn = flame::difference_svg(
                     &title,
-                    (&one.stacks, &scale),
-                    (&baseline.stacks, &before_scale),
+                    &one.stacks,
+                    &scale,
+                    &baseline.stacks,
+                    &before_scale,
                 );
                 files.push((format!("{name}-difference.svg"), drawn));
             }

@@ -108,7 +108,8 @@ impl Stage<'_> {
     pub(super) fn start_manifests(
         &self,
         owner: &OwnedRound<'_, '_>,
-        (one, manifests): (&Wanted<'_>, &Manifests),
+        one: &Wanted<'_>,
+        manifests: &Manifests,
         index: usize,
         coming: &mut StartProgress,
     ) -> Result<(), ClusterError> {

@@ -33,23 +33,25 @@ pub(crate) struct Filtered {
 pub(crate) fn demands(
     rules: &Rules,
     schema: &Schema,
-    (document, operation): (&QueryDocument, &Operation),
+    document: &QueryDocument,
+    operation: &Operation,
     root: &str,
 ) -> Demands {
     let mut judge = Collect(BTreeSet::new());
-    walk(rules, schema, (document, operation), root, &mut judge);
+    walk(rules, schema, document, operation, root, &mut judge);
     Demands::of(judge.0)
 }
 
 /// Takes out of an operation what a request with these grants may not see.
 pub(crate) fn filter(
-    (rules, schema): (&Rules, &Schema),
+    rules: &Rules,
+    schema: &Schema,
     (document, operation): (&QueryDocument, &Operation),
     root: &str,
     (demands, grants): (&Demands, &Grants),
 ) -> Filtered {
     let mut judge = Judge(rules.granted(demands, grants));
-    let (forms, errors) = walk(rules, schema, (document, operation), root, &mut judge);
+    let (forms, errors) = walk(rules, schema, document, operation, root, &mut judge);
     let operation = with_selections(operation, forms.asked);
     Filtered {
         shown: forms.shown,
@@ -65,7 +67,8 @@ type Operation = OperationDefinition<'static, String>;
 fn walk(
     rules: &Rules,
     schema: &Schema,
-    (document, operation): (&QueryDocument, &Operation),
+    document: &QueryDocument,
+    operation: &Operation,
     root: &str,
     judge: &mut dyn Verdict,
 ) -> (Forms, Vec<GraphqlError>) {

@@ -178,7 +178,7 @@ impl Compiling<'_> {
             let weight = cost.and_then(|it| it.arguments.get(name).copied());
             let of = inner_name(&argument.value_type);
             if self.may_cost(weight, of) {
-                self.input((weight, of), value, &mut inputs);
+                self.input(weight, of, value, &mut inputs);
             }
         }
         let is_nothing = inputs.fixed == 0.0 && inputs.uses.is_empty();
@@ -200,7 +200,8 @@ impl Compiling<'_> {
     /// What a value of the text costs: each object and each weighted leaf in it.
     fn input(
         &mut self,
-        (weight, of): (Option<f64>, &str),
+        weight: Option<f64>,
+        of: &str,
         value: &Literal<'static, String>,
         inputs: &mut Inputs,
     ) {
@@ -216,7 +217,7 @@ impl Compiling<'_> {
             }
             Literal::List(items) => {
                 for item in items {
-                    self.input((weight, of), item, inputs);
+                    self.input(weight, of, item, inputs);
                 }
             }
             value => {
@@ -229,7 +230,7 @@ impl Compiling<'_> {
                 for (name, value) in members {
                     if let Some(field) = input.fields.iter().find(|it| it.name == *name) {
                         let weight = costs.member(of, name);
-                        self.input((weight, inner_name(&field.value_type)), value, inputs);
+                        self.input(weight, inner_name(&field.value_type), value, inputs);
                     }
                 }
             }

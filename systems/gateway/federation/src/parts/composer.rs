@@ -209,7 +209,7 @@ impl<'a> Composer<'a> {
             let members = self.delivery.members(0, 0);
             let places = self.delivery.anchors(0);
             let written = self
-                .write(state, &root, (&members, Some(places)), fetch)
+                .write(state, &root, &members, Some(places), fetch)
                 .await;
             if written.found.crowded.is_empty() {
                 break written;
@@ -346,7 +346,7 @@ impl<'a> Composer<'a> {
                 path: [instance.path.as_slice(), &target.below].concat(),
             };
             let anchors = Some(self.delivery.anchors(part));
-            let written = self.write(state, &at, (&members, anchors), fetch).await;
+            let written = self.write(state, &at, &members, anchors, fetch).await;
             instance.errors.extend(written.errors);
             instance.is_too_large |= written.is_too_large;
             instance.is_null |= written.text == b"null" || written.is_too_large;
@@ -370,7 +370,8 @@ impl<'a> Composer<'a> {
         &self,
         state: &State,
         at: &Place,
-        (members, anchors): (&[bool], Option<Vec<Option<usize>>>),
+        members: &[bool],
+        anchors: Option<Vec<Option<usize>>>,
         fetch: &F,
     ) -> Written {
         let place = (&state.store, members);

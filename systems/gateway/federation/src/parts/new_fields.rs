@@ -119,7 +119,7 @@ impl<'a> NewFields<'a> {
                     let key = String::from_utf8_lossy(&member.key).into_owned();
                     search.path.push(PathSegment::Key(key));
                     let from = had.trailing_zeros() as usize;
-                    self.value((shape, value), from, search, places);
+                    self.value(shape, value, from, search, places);
                     search.path.pop();
                 }
                 _ => {}
@@ -130,7 +130,8 @@ impl<'a> NewFields<'a> {
     /// Goes into a value that a part has brought.
     fn value(
         &self,
-        (shape, value): (&'a Shape, Value),
+        shape: &'a Shape,
+        value: Value,
         from: usize,
         search: &mut Search<'a>,
         places: &mut Places,
@@ -151,7 +152,7 @@ impl<'a> NewFields<'a> {
             (Shape::List { item, .. }, Value::List(list)) => {
                 for (index, value) in self.store.items(list).iter().enumerate() {
                     search.path.push(PathSegment::Index(index));
-                    self.value((item, *value), from, search, places);
+                    self.value(item, *value, from, search, places);
                     search.path.pop();
                 }
             }

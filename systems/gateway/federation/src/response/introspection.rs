@@ -77,7 +77,8 @@ impl Checked {
         &self,
         position: usize,
         variables: &Variables,
-        (out, bytes_max): (Vec<u8>, usize),
+        out: Vec<u8>,
+        bytes_max: usize,
         give_way: impl AsyncFn(),
     ) -> Result<Vec<u8>, GraphqlError> {
         let store = Store::default();

@@ -27,7 +27,8 @@ impl KeyIndexes {
     /// `key_at` is the key at a position.
     pub(super) fn find<'a>(
         &mut self,
-        (object, members): (ObjectId, Slice),
+        object: ObjectId,
+        members: Slice,
         key: &[u8],
         key_at: impl Fn(u32) -> &'a [u8],
     ) -> Option<usize> {
@@ -49,7 +50,8 @@ impl KeyIndexes {
         &mut self,
         object: ObjectId,
         position: u32,
-        (from, to): (&[u8], &[u8]),
+        from: &[u8],
+        to: &[u8],
         key_at: impl Fn(u32) -> &'a [u8],
     ) {
         let Some(index) = self.by_object.get_mut(&object) else {

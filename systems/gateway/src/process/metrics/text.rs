@@ -191,7 +191,7 @@ impl Snapshot {
             samples.iter().map(|(labels, count)| (&labels[..], *count)),
         )?;
         let name = "http_client_request_duration_seconds";
-        durations(scrape, (name, "Requests to subgraphs"), &calls)?;
+        durations(scrape, name, "Requests to subgraphs", &calls)?;
         let retried = names.iter().map(|(name, counts)| {
             let count = sum(counts.iter().map(|it| &it.retried));
             ([("subgraph_name", name.as_str())], count)
@@ -228,7 +228,7 @@ impl Snapshot {
             samples.iter().map(|(labels, count)| (&labels[..], *count)),
         )?;
         let name = "apollo_router_operations_coprocessor_duration_seconds";
-        durations(scrape, (name, "Calls of the coprocessor"), &calls)
+        durations(scrape, name, "Calls of the coprocessor", &calls)
     }
 
     fn clients(&self, scrape: &mut Scrape<'_>) -> Result {
@@ -271,7 +271,7 @@ impl<'a> Calls<'a> {
     }
 }
 
-fn durations(scrape: &mut Scrape<'_>, (name, help): (&str, &str), calls: &[Calls<'_>]) -> Result {
+fn durations(scrape: &mut Scrape<'_>, name: &str, help: &str, calls: &[Calls<'_>]) -> Result {
     let labels: Vec<_> = calls.iter().map(|it| [it.label]).collect();
     let samples = labels.iter().zip(calls);
     let samples = samples.map(|(labels, it)| (&labels[..], it.durations.buckets()));

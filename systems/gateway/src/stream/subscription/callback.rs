@@ -96,7 +96,8 @@ impl Callbacks {
     /// Makes a subscription at the subgraph with this name known, whose events have so many bytes at most.
     pub(super) fn register(
         self: &Arc<Self>,
-        (name, event_bytes_max): (&Arc<str>, usize),
+        name: &Arc<str>,
+        event_bytes_max: usize,
         source: &Arc<Source>,
     ) -> Registration {
         let (id, verifier) = (secret(), secret());
@@ -142,7 +143,8 @@ pub(super) async fn subscribe(
         &request.body,
         config,
         &registration.id,
-        (&registration.verifier, interval),
+        &registration.verifier,
+        interval,
     );
     let call = Call {
         method: Method::POST,
@@ -174,7 +176,8 @@ fn with_extension(
     body: &[u8],
     config: &Callback,
     id: &str,
-    (verifier, interval): (&str, Option<Duration>),
+    verifier: &str,
+    interval: Option<Duration>,
 ) -> Option<Bytes> {
     let mut request: Map<String, Value> = serde_json::from_slice(body).ok()?;
     let url = config.public_url.to_string();

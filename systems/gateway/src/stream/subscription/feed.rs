@@ -131,7 +131,7 @@ impl Answering {
         let (error_count, is_cut) = (executed.error_count(), executed.is_cut());
         let body = executed.into_body();
         if let Some(demand) = &self.serving.generation.demand {
-            demand.answered(prepared, variables, (&body, &exchange.context));
+            demand.answered(prepared, variables, &body, &exchange.context);
         }
         Answered {
             body,

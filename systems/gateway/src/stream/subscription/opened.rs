@@ -153,11 +153,7 @@ impl Counts {
 
 impl Opened {
     /// Its request is kept, so many bytes; false where a client of this address may not have as many.
-    pub(crate) fn keeps(
-        &mut self,
-        bytes: usize,
-        (address, limit): (Option<IpAddr>, Limit),
-    ) -> bool {
+    pub(crate) fn keeps(&mut self, bytes: usize, address: Option<IpAddr>, limit: Limit) -> bool {
         let counts = &self.counts;
         self.request = counts.unless_refused(counts.requests.take(bytes, address, limit));
         self.request.is_some()
@@ -198,7 +194,7 @@ mod tests {
         assert!(counts.open(None, of(2)).is_some());
         drop(first);
         let mut again = counts.open(None, of(1)).unwrap();
-        assert!(again.keeps(10, (None, of(10))));
+        assert!(again.keeps(10, None, of(10)));
         assert_eq!(counts.told().request_bytes, 10);
         again.ends(Ended::Subgraph);
         drop(again);

@@ -82,7 +82,7 @@ async fn by_socket(serving: &Serving, mode: &WebSocketMode, source: &Source, ask
         }
         // Closed before the next one is opened, which may need its place.
         drop(link);
-        let again = again(serving, mode, (source, &name), (&mut attempts, broken));
+        let again = again(serving, mode, source, &name, &mut attempts, broken);
         link = match unless_left(source, while_serving(serving, again)).await {
             None => return,
             Some(Ok(link)) => link,
@@ -105,8 +105,10 @@ async fn fail(source: &Source, name: &str, broken: &Broken) {
 async fn again(
     serving: &Serving,
     mode: &WebSocketMode,
-    (source, name): (&Source, &str),
-    (attempts, mut broken): (&mut u32, Broken),
+    source: &Source,
+    name: &str,
+    attempts: &mut u32,
+    mut broken: Broken,
 ) -> Result<Link, Broken> {
     while broken.is_passing() && *attempts < mode.max_reconnect_attempts {
         *attempts += 1;
@@ -180,7 +182,7 @@ async fn by_callback(
     let name = Arc::clone(&asked.name);
     let callbacks = &serving.lasting.callbacks;
     let most = event_bytes_max(serving, &name);
-    let registration = callbacks.register((&name, most), source);
+    let registration = callbacks.register(&name, most, source);
     let asking = callback::subscribe(registration, &serving.client, config, &asked.request);
     let limit = opening_limit(serving, &name);
     let asking = tokio::time::timeout(limit, asking);
