@@ -174,8 +174,8 @@ pub(super) fn in_round(invalid: Invalid, round: usize) -> Invalid {
     Invalid::new(invalid.kind, reason)
 }
 
-/// The reason why a measurement of that round has no number, if it has none: the process that ended, or the
-/// mistake.
+/// The reason why a measurement of that round has no number: the process that ended, or the mistake. `None`
+/// if it has a number.
 pub(super) fn end_of(
     symptom: Option<Invalid>,
     ended: Option<String>,

@@ -4,9 +4,9 @@
 //! to the load: a TCP handshake several times per second. The kernel of the other side responds to it,
 //! independent of its program. Retransmitted segments show losses.
 //!
-//! A handshake is used instead of a byte on an idle connection, because the program would read and log that
-//! byte as the beginning of a request. Handshakes have their own times, because at a due time they would
-//! delay that slot.
+//! A handshake is used instead of a byte on an idle connection. The program would read and log that byte as
+//! the beginning of a request. Handshakes have their own times, because at a due time they would delay that
+//! slot.
 
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;

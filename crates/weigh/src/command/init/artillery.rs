@@ -1,4 +1,4 @@
-//! Reads requests from an Artillery test, if they are known before it runs.
+//! Reads the requests of an Artillery test that do not depend on values at run time.
 
 use serde_json::{Map, Value};
 
