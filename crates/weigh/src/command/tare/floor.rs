@@ -163,7 +163,7 @@ fn weighed(pairs: &[[Measurement; 2]], is_interrupted: bool) -> Weighed {
     let floors = FIGURES
         .iter()
         .filter_map(|(name, figure)| {
-            // A figure that one measurement lacks is left out, because each round needs both halves.
+            // A figure must exist in every measurement, because each round needs both halves.
             let of = |half: usize| -> Option<Vec<f64>> {
                 pairs.iter().map(|pair| figure(&pair[half])).collect()
             };
