@@ -42,7 +42,7 @@ impl Wishes<'_> {
         }
     }
 
-    /// The settings that a quick run changes, in one line. `None` if there are none.
+    /// The changed settings of a quick run, in one line. `None` if there are no changes.
     fn quick_settings(self, lab: &Lab) -> Option<String> {
         let is_given = |name: &str| self.settings.iter().any(|(other, _)| other == name);
         let own = lab.quick.iter().filter(|(name, _)| !is_given(name));

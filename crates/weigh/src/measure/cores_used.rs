@@ -67,8 +67,8 @@ fn top(phase: &Phase) -> Rate {
     }
 }
 
-/// The expected processor use in the measurement. It is the higher of two values at the highest rate of the
-/// load: the use during warm-up, and the cost per response at the end of settling.
+/// The expected processor use in the measurement, at the highest rate of the load. It is the higher of two
+/// values: the use during warm-up, and the cost per response at the end of settling.
 pub(super) fn planned(
     warm: Option<CoresUsed>,
     cost: Option<Duration>,

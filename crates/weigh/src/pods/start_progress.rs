@@ -12,7 +12,7 @@ use crate::invalid::Invalid;
 /// Time limit of a pod besides its readiness: scheduling and image pull.
 pub(super) const PLACED_WITHIN: Duration = Duration::from_secs(90);
 
-/// Time in which a cluster normally creates the pods of a workload. Only afterwards does `weigh` search for
+/// Maximum normal time of a cluster to create the pods of a workload. Only afterwards does `weigh` search for
 /// the cause of missing pods.
 const MADE_WITHIN: Duration = Duration::from_secs(3);
 
