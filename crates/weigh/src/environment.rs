@@ -1,4 +1,4 @@
-//! The only file that reads the environment: the wall clock, PATH, and the program's own location.
+//! Inputs from outside, read in one place: the wall clock, PATH, and the program's own location.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

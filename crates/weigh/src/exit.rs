@@ -64,7 +64,7 @@ impl From<InvalidKind> for Exit {
             InvalidKind::Mismatched | InvalidKind::NotProven => Exit::Mismatch,
             // The reason of the other candidate decides. It made this candidate needless.
             InvalidKind::NotNeeded => Exit::Done,
-            // A change may add a system or a lab. That is not a fault.
+            // The variant is new in a change. That is not a fault of the change.
             InvalidKind::Absent => Exit::Done,
             InvalidKind::Interrupted => Exit::Interrupted,
             InvalidKind::NotReady

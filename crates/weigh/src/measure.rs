@@ -130,14 +130,14 @@ pub(crate) struct Experiment<'a> {
     records: Vec<RoundRecord>,
     /// The gates that decide the number of rounds, if the lab uses them as its stopping rule.
     gates: GateArgs,
-    /// Folder of the flamegraphs. `None` without `--profile`.
+    /// Folder of the flamegraphs. `None` without `--flamegraph`.
     flamegraphs: Option<PathBuf>,
     profiles: Vec<Profile>,
     /// The cluster of the run. `None` if the systems run on this machine.
     cluster: Option<ClusterText>,
     /// True if each variant gets two short loads after its proof.
     tries_out: bool,
-    /// The search that chose the rate. `None` if the lab sets the rate.
+    /// The run's choice of the rate, with its reason. `None` if the lab sets the rate.
     chosen: Option<RateChosen>,
     /// True if a system that `weigh` did not start has requested less load.
     has_yielded: bool,

@@ -25,7 +25,7 @@ pub(crate) struct Perf {
     scratch: PathBuf,
 }
 
-/// A running `perf`.
+/// A `perf` process that samples, or is about to sample.
 pub(crate) struct Sampling {
     child: Child,
     data: PathBuf,

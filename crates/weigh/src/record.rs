@@ -41,7 +41,7 @@ pub(crate) struct Outline {
     pub(crate) order: Vec<Vec<String>>,
     /// The load as it was sent.
     pub(crate) load: Load,
-    /// The search that chose the rate. `None` if the lab sets the rate.
+    /// The run's choice of the rate, with its reason. `None` if the lab sets the rate.
     pub(crate) chosen: Option<wire::RateChosen>,
     pub(crate) measured: Measured,
     pub(crate) seed: u64,
@@ -439,10 +439,10 @@ pub(crate) fn mark_shared(lab: &Lab, variants: &mut [VariantRecord]) {
 /// One line about one measurement, for the progress output.
 pub(crate) fn line(record: &RoundRecord, rounds: usize) -> String {
     let latency = record.latency_ns_hdr.histogram();
-    // A load without a response took no time, and its rate is 0.
+    // A load without an answer took no time, and its rate is 0.
     let seconds = (record.elapsed_us as f64 / 1e6).max(1e-6);
     let rate = record.outcomes.completed() as f64 / seconds;
-    // Without a response there is no latency. The line then shows the number of failed requests.
+    // Without an answer there is no latency; the line then says how many did not pass.
     let milliseconds = |share| latency.quantile_ns(share).unwrap_or(0) as f64 / 1e6;
     let wrong = record.outcomes.total() - record.outcomes.passed;
     let mark = match wrong {
@@ -460,7 +460,7 @@ pub(crate) fn line(record: &RoundRecord, rounds: usize) -> String {
     )
 }
 
-/// The reason why the responses of a recorded measurement disqualify its variant, if they do.
+/// Why the answers of a recorded measurement disqualify its variant, if they do.
 pub(crate) fn wrong_answers(record: &RoundRecord) -> Option<String> {
     // Includes requests that appear in no other figure, because a variant must always respond correctly.
     let discarded = record.slices.map(|slices| slices.discarded);

@@ -4,7 +4,7 @@ use lab::{Expect, RequestTemplate};
 use load::Request;
 use model::Data;
 
-/// A request with the expectation of its responses. `usual` applies if it has none of its own.
+/// A request with its expectation. `usual` applies if the request has no expectation.
 pub(crate) fn request(asked: &RequestTemplate, usual: &Expect) -> Request {
     Request {
         method: asked.method.clone(),

@@ -155,7 +155,7 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
     Ok((url, job))
 }
 
-/// The job with all flags except its requests.
+/// The job that the flags describe, without its requests.
 fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let connections = shard.connections(args.connections);

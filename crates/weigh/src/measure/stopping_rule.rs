@@ -81,8 +81,8 @@ impl StoppingRule {
         self.text.clone()
     }
 
-    /// Sets if all variants are measured side by side. Each then shows the machine's slowness for the other
-    /// variants.
+    /// Records the order of the variants. Side by side, each variant shows for the other variants how slow
+    /// the machine was.
     pub(super) fn side_by_side(&mut self, is_side_by_side: bool) {
         self.watch.side_by_side(is_side_by_side);
     }

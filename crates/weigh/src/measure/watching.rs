@@ -1,4 +1,4 @@
-//! Takes readings repeatedly during a work.
+//! Takes readings repeatedly while other work is done.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -41,7 +41,6 @@ pub(crate) struct Told {
     /// Number of the round, from 0.
     pub(crate) round: usize,
     rounds: u32,
-    /// Number of generators.
     generators: u32,
     /// Address of the first generator for the other generators.
     meeting: SocketAddr,

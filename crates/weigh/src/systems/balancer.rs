@@ -16,7 +16,6 @@ const CONNECTIONS_SPARE: u32 = 100;
 /// The settings of a balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Balancer {
-    /// The listen address.
     pub(super) listen: SocketAddr,
     /// The address of the statistics.
     pub(super) statistics: SocketAddr,

@@ -12,7 +12,7 @@ use crate::stop::Stop;
 
 /// A start further ahead is treated as a mistake in the date.
 const AHEAD_MAX: Duration = Duration::from_secs(3_600);
-/// Interval between two checks if the user has stopped the wait.
+/// Interval between two checks for a stop by the user.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The start time of a load.
