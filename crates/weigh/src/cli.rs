@@ -1,4 +1,4 @@
-//! The command line: which subcommand, and how its end becomes an exit code.
+//! The command line: the subcommands, and the exit code of their results.
 
 #[cfg(test)]
 mod reference;
@@ -63,14 +63,14 @@ enum Subcommands {
     Generator(generator::Args),
 }
 
-/// Runs the whole program.
+/// Runs the whole program and returns its exit code.
 pub(crate) fn main() -> Exit {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
     let console = Console::new(cli.no_color, cli.no_tui);
-    // Before anything else runs, so that the log is complete.
+    // Before any other work, so that the log is complete.
     let wanted = environment::inherited(debug_log::VARIABLE);
     if let Err(failure) = debug_log::start(cli.verbose, wanted.as_deref()) {
         console.error(&failure.message);
@@ -108,14 +108,14 @@ pub(crate) fn main() -> Exit {
         console.error(&failure.message);
         failure.exit
     });
-    // Whoever asked does not have the answer, whatever it was.
+    // The command failed if its result could not be written.
     match Console::is_unwritten() {
         true => exit.max(Exit::NotReady),
         false => exit,
     }
 }
 
-/// Prints what clap has to say: help and version are results, the rest is diagnostics.
+/// Prints clap's output. Help and version are results, and the rest is diagnostics.
 fn refuse(error: &clap::Error) -> Exit {
     match error.print() {
         Err(broken) if broken.kind() != ErrorKind::BrokenPipe => Exit::NotReady,
