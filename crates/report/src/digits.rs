@@ -1,41 +1,41 @@
-//! How many digits a figure may show.
+//! Number of digits that a figure may show.
 //!
-//! The one idea: the error decides. An error keeps one significant digit, or two when the first is
-//! a 1 (the Particle Data Group's habit, simplified), and its value is rounded to the same place.
-//! So `0.9012 ±0.0312` is shown as `0.90 ±0.03` and `137164 ±812` as `137,200 ±800`.
+//! The one idea is that the error decides. An error keeps one significant digit, or two if the first is a 1
+//! (the Particle Data Group's habit, simplified). Its value is rounded to the same place. So `0.9012 ±0.0312`
+//! is shown as `0.90 ±0.03` and `137164 ±812` as `137,200 ±800`.
 //!
-//! A figure without an error keeps three significant digits, which is what the histograms hold.
+//! A figure without an error keeps three significant digits, which is the precision of the histograms.
 
-/// The relative half-width below which histograms of three significant digits cannot see.
+/// The smallest relative half-width that histograms of three significant digits can resolve.
 const RESOLUTION: f64 = 0.0005;
 
-/// Where to round: digits after the decimal point, negative for tens, hundreds and so on.
+/// Place to round to: digits after the decimal point. Negative for tens, hundreds and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place(i32);
 
 impl Place {
-    /// The place an error of this half-width supports.
+    /// The place that an error of this half-width supports.
     ///
-    /// Callers pass errors through [`at_least_resolution`] first, so that one of 0 is that of nothing
-    /// but zeros, which need no decimals.
+    /// Callers pass errors through [`at_least_resolution`] first. So an error of 0 occurs only if all values
+    /// are 0, and these need no decimals.
     pub(crate) fn of_error(half_width: f64) -> Self {
-        // Zero means that all values were zero: no decimals then.
+        // An error of zero means that all values were zero, so there are no decimals.
         if !(half_width > 0.0 && half_width.is_finite()) {
             return Self(0);
         }
-        // Rounding first to two digits makes 0.096 count as 0.096 and 0.0996 as 0.10.
+        // Rounding to two digits first treats 0.096 as 0.096 and 0.0996 as 0.10.
         let mut exponent = exponent(half_width);
         let two_digits = (half_width / 10f64.powi(exponent - 1)).round();
-        // Rounding to two digits may carry into the next decade, 0.0996 to 0.10, which begins with
-        // a 1.
+        // Rounding to two digits may carry into the next decade. For example, 0.0996 becomes 0.10, which
+        // begins with a 1.
         let leading_is_one = if two_digits >= 100.0 {
             exponent += 1;
             true
         } else {
             two_digits < 20.0
         };
-        // The exponent of the last digit kept: one digit, or two behind a leading 1. Nine places
-        // are more than any figure has.
+        // The exponent of the last kept digit: one digit, or two with a leading 1. No figure has more than
+        // nine places.
         Self((i32::from(leading_is_one) - exponent).clamp(-9, 9))
     }
 
@@ -54,7 +54,7 @@ impl Place {
             return "–".to_owned();
         }
         let text = self.plain(value);
-        // A value that rounds to nothing has no sign.
+        // A value that rounds to zero has no sign.
         match text.strip_prefix('-') {
             Some(rest) if rest.chars().all(|character| matches!(character, '0' | '.')) => {
                 rest.to_owned()
@@ -64,7 +64,7 @@ impl Place {
         }
     }
 
-    /// The same with a sign unless it rounds to nothing.
+    /// The value rounded to this place, with a sign unless it rounds to zero.
     pub(crate) fn show_signed(self, value: f64) -> String {
         let text = self.show(value);
         let is_nothing = !text.contains(|character: char| ('1'..='9').contains(&character));
@@ -87,13 +87,13 @@ impl Place {
 
     fn floor(self, value: f64) -> f64 {
         let unit = 10f64.powi(-self.0);
-        // The nudge keeps 0.30000000000000004 from becoming 0.2.
+        // The small addition keeps 0.30000000000000004 from becoming 0.2.
         (value / unit + 1e-9).floor() * unit
     }
 
     fn ceil(self, value: f64) -> f64 {
         let unit = 10f64.powi(-self.0);
-        // The nudge in the other direction, for the same reason.
+        // The small subtraction has the same reason in the other direction.
         (value / unit - 1e-9).ceil() * unit
     }
 }
@@ -123,25 +123,26 @@ fn with_thousands(digits: &str) -> String {
     grouped + fraction
 }
 
-/// What stands where there is no number.
+/// Text for a missing number.
 pub(crate) const NOTHING: &str = "–";
 
-/// The half-width, or what the histograms can resolve at a value of this size, whichever is larger.
+/// The half-width, or the resolution of the histograms at a value of this size, whichever is larger.
 pub(crate) fn at_least_resolution(half_width: f64, scale: f64) -> f64 {
     half_width.max(scale.abs() * RESOLUTION)
 }
 
-/// A value with the digits its error supports: `0.90`, but never more than four significant ones
-/// where the error does not stand beside it; without an error three.
+/// A value with the digits that its error supports: `0.90`. It has at most four significant digits, because
+/// the error is not shown next to it. Without an error it has three.
 pub(crate) fn value(value: f64, half_width: Option<f64>) -> String {
-    // Without its error beside it, a fourth digit may be shown and no fifth.
+    // Without its error next to it, the value may show a fourth digit but not a fifth.
     let most = Place(Place::of_value(value).0 + 1);
     place(value, half_width).min(most).show(value)
 }
 
-/// A value that somebody chose, to the digit: `100`, `1,600`, `0.25`.
+/// A value that a user chose, exactly: `100`, `1,600`, `0.25`.
 ///
-/// Four significant digits, and no zeros after the point: nothing was measured, so that they say nothing.
+/// It has four significant digits and no zeros after the point. It was not measured, so such zeros would have
+/// no meaning.
 pub(crate) fn planned(chosen: f64) -> String {
     let text = value(chosen, Some(chosen * RESOLUTION));
     match text.split_once('.') {
