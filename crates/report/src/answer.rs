@@ -10,7 +10,7 @@ use crate::recording::Recording;
 use crate::summary::quantity::{self, amount};
 use crate::summary::{ClaimName, FewPay, OverheadSummary, Summary, VariantSummary, Verdict};
 
-/// Maximum number of variants whose figures are in the sentence.
+/// Maximum number of variants with a figure in the sentence.
 const NAMED_MAX: usize = 4;
 
 /// The result in one sentence: the cost of a request, the load, and other changed figures. If the run was
@@ -52,7 +52,8 @@ fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Str
 }
 
 /// Returns the sentence on the rows with a withheld verdict, on the row or on its baseline. An example is
-/// `No verdict: other programs used 74 % of the cores (failed check: lateness). Estimate +90 us (60 to 110), not trusted. End what else runs, or use …`.
+/// `No verdict: other programs used 74 % of the cores (failed check: lateness). Estimate +90 us (60 to 110),
+/// not trusted. End what else runs, or use …`.
 /// `None` without such rows.
 fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
     let withheld = rows

@@ -100,7 +100,8 @@ fn model(model: &Load) -> String {
 }
 
 /// The search:
-/// `open loop, the highest sustained rate between 1,000 and 40,000 requests/s (in steps of 10 %) with p99 below 10 ms, …`.
+/// `open loop, the highest sustained rate between 1,000 and 40,000 requests/s (in steps of 10 %) with p99
+/// below 10 ms, …`.
 fn search(capacity: &Capacity, load: &Load) -> String {
     // An expected half width of 0.05 % shows a rate to the digits that a user would type.
     let rate = |per_s: f64| digits::value(per_s, Some(per_s * 0.0005));

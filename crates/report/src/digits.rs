@@ -154,7 +154,7 @@ pub(crate) fn planned(chosen: f64) -> String {
     }
 }
 
-/// A value and its error: `0.90 ±0.03`; without an error the value alone.
+/// A value and its error: `0.90 ±0.03`. Without an error, the value alone.
 pub(crate) fn value_with_error(value: f64, half_width: Option<f64>) -> String {
     let place = place(value, half_width);
     match half_width {
@@ -167,8 +167,8 @@ pub(crate) fn value_with_error(value: f64, half_width: Option<f64>) -> String {
     }
 }
 
-/// A difference and its error: `+0.22 ±0.03`. `scale` is the size of the values it came from:
-/// without an error it decides the digits, and with one it bounds them.
+/// A difference and its error: `+0.22 ±0.03`. `scale` is the size of the values that were subtracted. Without
+/// an error, the scale decides the digits. With an error, it limits them.
 pub(crate) fn difference(difference: f64, half_width: Option<f64>, scale: f64) -> String {
     match half_width {
         Some(half) => {
@@ -180,16 +180,15 @@ pub(crate) fn difference(difference: f64, half_width: Option<f64>, scale: f64) -
     }
 }
 
-/// An estimate with its interval: `+0.22 ±0.03`, or the ends, `-1.7 to -0.1`, where ± would not say
-/// truly whether the interval contains 0: an interval over rounds may be lopsided.
+/// An estimate with its interval: `+0.22 ±0.03`. It shows the ends, `-1.7 to -0.1`, if ± would be wrong on
+/// whether the interval contains 0. This happens because an interval over rounds may be asymmetric.
 pub(crate) fn estimate(value: f64, ends: Option<(f64, f64)>, scale: f64) -> String {
     let Some((low, high)) = ends else {
         return difference(value, None, scale);
     };
     let half = (high - low) / 2.0;
     let excludes_zero = low > 0.0 || high < 0.0;
-    // ± suggests an interval around the value; where that misstates whether 0 is inside, the ends
-    // are shown.
+    // ± suggests a symmetric interval. The ends are shown if it would be wrong on whether 0 is inside.
     if excludes_zero == (value.abs() > half) {
         return difference(value, Some(half), scale);
     }
@@ -202,13 +201,13 @@ pub(crate) fn estimate(value: f64, ends: Option<(f64, f64)>, scale: f64) -> Stri
     format!("{} to {}", signed(low), signed(high))
 }
 
-/// The ends of an interval: `0.10` and `0.14`, rounded outward so that it never claims more than was found. An
-/// end that rounds to 0 although the interval excludes 0 gets the digits to show it.
+/// The ends of an interval: `0.10` and `0.14`. They are rounded outward, so that the shown interval contains
+/// the computed one. An end that rounds to 0 although the interval excludes 0 gets the digits to show it.
 pub(crate) fn interval_ends(low: f64, high: f64) -> (String, String) {
     let half = at_least_resolution((high - low) / 2.0, low.abs().max(high.abs()));
     let mut place = Place::of_error(half);
     while low > 0.0 && place.floor(low) <= 0.0 || high < 0.0 && place.ceil(high) >= 0.0 {
-        // Nine decimals show a nanosecond of a second; a smaller end is shown as 0.
+        // Nine decimals show a nanosecond of a second. A smaller end is shown as 0.
         if place.0 >= 9 {
             break;
         }
@@ -217,7 +216,8 @@ pub(crate) fn interval_ends(low: f64, high: f64) -> (String, String) {
     (place.show(place.floor(low)), place.show(place.ceil(high)))
 }
 
-/// However wide the error, one digit of the value is kept: a 0 would be another value.
+/// The place for a value with this error. It keeps at least one digit of the value, because 0 would be
+/// another value.
 fn place(value: f64, half_width: Option<f64>) -> Place {
     match half_width {
         Some(half) => {
@@ -229,7 +229,7 @@ fn place(value: f64, half_width: Option<f64>) -> Place {
     }
 }
 
-/// A duration in the unit that suits it, three significant digits: `714 us`, `1.29 ms`, `2.50 s`.
+/// A duration in a suitable unit, with three significant digits: `714 us`, `1.29 ms`, `2.50 s`.
 pub(crate) fn duration_ns(nanoseconds: f64) -> String {
     let (value, unit) = if nanoseconds < 1e6 {
         (nanoseconds / 1e3, "us")
@@ -241,7 +241,7 @@ pub(crate) fn duration_ns(nanoseconds: f64) -> String {
     format!("{} {unit}", Place::of_value(value).show(value))
 }
 
-/// A length of time as a person wrote it: `5 s`, `250 ms`, `1.5 s`.
+/// A duration as a user wrote it: `5 s`, `250 ms`, `1.5 s`.
 pub(crate) fn length_us(microseconds: u64) -> String {
     #[expect(
         clippy::cast_precision_loss,
@@ -255,7 +255,7 @@ pub(crate) fn length_us(microseconds: u64) -> String {
     } else {
         (microseconds / 1e6, "s")
     };
-    // A thousandth is one of the next smaller unit; zeros at the end are not printed.
+    // Three decimals reach the next smaller unit. Zeros at the end are not printed.
     format!("{} {unit}", (value * 1e3).round() / 1e3)
 }
 
@@ -281,16 +281,16 @@ pub(crate) fn count(count: u64) -> String {
 
 /// A mark on an axis, with the digits of the step between marks.
 pub(crate) fn tick(value: f64, step: f64) -> String {
-    // The nudge keeps the logarithm of 0.1 at -1.
+    // The small factor keeps the logarithm of 0.1 at -1.
     Place((-exponent(step * (1.0 + 1e-9))).max(0)).show(value)
 }
 
-/// A share in percent, with the digits that tell it from 0 and from 100.
+/// A share in percent, with enough digits to distinguish it from 0 and from 100.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let distance = percent.abs().min((100.0 - percent).abs());
-    // A share of exactly 0 or 100 % needs no decimals; anything near needs enough not to look like
-    // it.
+    // A share of exactly 0 or 100 % needs no decimals. A share close to them needs enough decimals to look
+    // different.
     let place = if distance == 0.0 {
         Place(0)
     } else {
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn a_lopsided_interval_is_shown_by_its_ends_where_its_half_would_mislead() {
         assert_eq!(estimate(0.22, Some((0.19, 0.25)), 0.9), "+0.22 ±0.03");
-        // ±0.8 around -0.6 would contain 0, and the interval does not.
+        // ±0.8 around -0.6 would contain 0, but the interval does not.
         assert_eq!(estimate(-0.6, Some((-1.65, -0.08)), 5.0), "-1.65 to -0.08");
         assert_eq!(estimate(0.9, Some((-0.1, 1.2)), 5.0), "-0.1 to +1.2");
         assert_eq!(estimate(0.1, Some((-0.1, 1.2)), 5.0), "+0.1 ±0.7");

@@ -1,7 +1,7 @@
 //! The report in Markdown, to paste into a pull request.
 //!
-//! The first table has the usual layout: a row per variant, latency from min to max, and the difference from
-//! the baseline in brackets below each figure. Side by side, the latency that decides comes first.
+//! The first table has a row per variant. The columns show latency from min to max, and the difference from
+//! the baseline is in brackets below each figure. Side by side, the latency that decides comes first.
 
 use crate::answer;
 use crate::bodies;

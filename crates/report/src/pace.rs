@@ -66,8 +66,8 @@ impl Pairs {
     }
 }
 
-/// The differences in a metric by round, from which [`overhead`] computes its estimate, adjusted in the same
-/// way. `confidence` is the lowest confidence for which they may be used.
+/// The differences in a metric by round. [`overhead`] computes its estimate from them, and they are adjusted
+/// in the same way. `confidence` is the lowest confidence for which they may be used.
 pub(crate) fn differences<F: Borrow<BTreeMap<RoundPart, f64>>>(
     metric: Metric,
     of_baseline: &BTreeMap<RoundPart, f64>,
@@ -88,8 +88,8 @@ pub(crate) fn differences<F: Borrow<BTreeMap<RoundPart, f64>>>(
         .collect()
 }
 
-/// The overhead in a metric over the rounds, or groups of rounds, in which both have a figure. It is adjusted
-/// by the other variants if there are any and the metric is one of speed. `None` if there is no pair.
+/// The overhead in a metric over the rounds, or groups of rounds, that both have a figure for. The other
+/// variants adjust it if there are any and the metric is one of speed. `None` if there is no pair.
 pub(crate) fn overhead<F: Borrow<BTreeMap<RoundPart, f64>>>(
     metric: Metric,
     of_baseline: &BTreeMap<RoundPart, f64>,

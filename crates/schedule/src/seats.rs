@@ -1,8 +1,8 @@
 //! Positions of several variants in one plan, between two due times.
 //!
 //! Side by side, every due time of the plan is one request to *each* variant. The requests of one due time
-//! form a *cycle*. They are spread evenly over the gap to the next due time, in one *seat* each, so that no
-//! two requests leave at the same moment. Each cycle draws the variants' seats again. The order is
+//! form a *cycle*. They are spread evenly over the gap to the next due time, in one *seat* each. So no two
+//! requests leave at the same moment. Each cycle draws the variants' seats again. The order is
 //! counterbalanced like the order of rounds ([`crate::round_order`]). A block has as many cycles as there are
 //! variants. In a block every variant has every seat once, and directly follows each other variant about
 //! equally often. So the aftereffects of a variant (a warm cache, a busy core) affect all variants equally.

@@ -36,30 +36,30 @@ use crate::recording::{LeftOut, Recording, RoundRecord, VariantRecord};
 pub(crate) use generator::STARVED_SHARE_MAX;
 pub use generator::{PAUSED_SHARE_MAX, is_disturbed};
 
-/// One thing that was watched.
+/// One check on the measurements of a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
-    /// What was watched.
+    /// Name of the check.
     pub name: CheckName,
-    /// Whether it was in order.
+    /// Result of the check.
     pub state: CheckState,
-    /// The figure behind it, in the unit that the check's name documents.
+    /// The figure of the check, in the unit that the check's name documents.
     pub figure: f64,
-    /// Beyond this it is weak.
+    /// Beyond this limit the check is weak.
     pub weak_beyond: f64,
-    /// Beyond this it is failed; absent when it can only be weak.
+    /// Beyond this limit the check fails. Absent if it can only be weak.
     pub failed_beyond: Option<f64>,
-    /// The figure in words, with what it means where it is not in order.
+    /// The figure in words. If the check is not in order, also its meaning.
     pub text: String,
 }
 
-/// Whether a check was in order.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckState {
-    /// In order.
+    /// The figure is within all limits.
     Ok,
-    /// The figures stand, read them with care.
+    /// The figures stand but need care.
     Weak,
     /// The verdict is withheld.
     Failed,

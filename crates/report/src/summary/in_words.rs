@@ -1,4 +1,4 @@
-//! Meaning of a verdict in words: the cost of a request, its share of the baseline, or the smallest
+//! Meaning of a verdict in words: the cost of a request and its share of the baseline, or the smallest
 //! difference that the run would have shown.
 
 use std::collections::BTreeMap;
@@ -88,7 +88,8 @@ fn size(compared: &Compared<'_>, overhead: &OverheadSummary) -> Option<String> {
 }
 
 /// The smallest visible difference in words:
-/// `: no difference shown. Four of five runs like this one would show a difference of 7.0 us, some 3 % of the baseline's 200 us. Half of that takes 31 rounds, some 3 minutes`
+/// `: no difference shown. Four of five runs like this one would show a difference of 7.0 us, some 3 % of the
+/// baseline's 200 us. Half of that takes 31 rounds, some 3 minutes`
 fn would_have_shown(compared: &Compared<'_>, overhead: &OverheadSummary) -> Option<String> {
     let shown = overhead.detectable?;
     let unit = compared.headline.unit();

@@ -79,7 +79,8 @@ impl SplitSummary {
     }
 
     /// The advice in words:
-    /// `By the mean latency of this run, rounds of 2 s instead of 10 s would give 0.6 times the width of the intervals in the same time.`
+    /// `By the mean latency of this run, rounds of 2 s instead of 10 s would give 0.6 times the width of the
+    /// intervals in the same time.`
     pub(crate) fn sentence(&self) -> String {
         let seconds = |value: f64| digits::value(value, Some(value * 0.05));
         format!(

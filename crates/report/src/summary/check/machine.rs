@@ -93,11 +93,11 @@ pub(super) fn steal(complete: &[&RoundRecord]) -> Option<Check> {
 /// If other guests take more than this share of all cores' time, the verdict is withheld.
 const STOLEN_FAILED: f64 = 0.1;
 
-/// The time in which systems were ready to run while other threads had the cores, relative to latency.
+/// The time that systems were ready to run while other threads had the cores, relative to latency.
 ///
-/// A closed loop is meant to cause such waiting. An open loop leaves room, so a system that waits for a core
-/// competes with something else: the generator, a neighbor, or too many threads of its own. A system with a
-/// limit waits for its limit, which the lab requests. `None` if the kernel does not count the time.
+/// A closed loop is meant to cause such waiting. An open loop leaves room. A system that waits for a core
+/// then competes with something else: the generator, a neighbor, or too many threads of its own. A system
+/// with a limit waits for its limit, which the lab requests. `None` if the kernel does not count the time.
 pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
     let (mut waited_us, mut latency_us, mut answers) = (0.0, 0.0, 0.0);
     let is_free = |system: &&SystemUsage| system.throttled.is_none();
