@@ -94,7 +94,7 @@ impl Capacity {
         self.to
     }
 
-    /// Percentage by which a rate exceeds the previous one. 1 to 100.
+    /// Distance from one rate to the next in percent. 1 to 100.
     #[must_use]
     pub fn step_percent(&self) -> f64 {
         self.step_percent

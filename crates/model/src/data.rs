@@ -16,7 +16,7 @@ pub struct Data {
     pub rows: Vec<Vec<String>>,
     /// Numbers that are drawn once per slot, by name. Columns and ranges have distinct names.
     pub ranges: Vec<Range>,
-    /// Order in which slots use the rows.
+    /// Order of the rows over the slots.
     pub order: RowOrder,
     /// Seed of random rows and numbers. It is 0 in a lab, because the run chooses it.
     pub seed: u64,
@@ -33,7 +33,7 @@ pub struct Range {
     pub to: u64,
 }
 
-/// Order in which slots use the rows of the data.
+/// Order of the rows over the slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowOrder {
     /// One row after another. The first row follows the last.

@@ -16,7 +16,7 @@ pub struct Expectation {
     pub body: BodyRule,
     /// Headers that the response must contain with exactly this value. Names match in any case.
     pub headers: Vec<(String, String)>,
-    /// An encoded form of the body that is known to be right. A body with equal bytes needs no decoding.
+    /// A correct encoded form of the body. A body with equal bytes needs no decoding.
     pub encoded: Option<EncodedBody>,
     /// The status of the known body. Responses of another status may have another body. If it is `None` and
     /// several statuses are right, the first of them counts.
@@ -157,8 +157,7 @@ impl StatusRule {
         *self != StatusRule::Any && self.accepts(status)
     }
 
-    /// Statuses with which a server requests less load: 429 (RFC 6585, section 4) and 503 (RFC 9110, section
-    /// 15.6.4).
+    /// Statuses that request less load: 429 (RFC 6585, section 4) and 503 (RFC 9110, section 15.6.4).
     pub const PUSHED_BACK: [u16; 2] = [429, 503];
 }
 
@@ -172,7 +171,7 @@ pub enum BodyRule {
     Equals(Arc<[u8]>),
     /// Exactly these bytes, or an equal JSON value without the ignored parts.
     Alike {
-        /// A body that is known to be right.
+        /// The correct body.
         body: Arc<[u8]>,
         /// JSON pointers (RFC 6901) to values that differ by nature. Such a value may also be missing.
         ignore: Vec<String>,

@@ -65,8 +65,7 @@ pub struct GeneratorCost {
 }
 
 impl GeneratorCost {
-    /// The share of a measurement of this length in which the generator's threads had real-time priority, 0
-    /// to 1.
+    /// The share of a measurement of this length with real-time priority for the generator's threads, 0 to 1.
     #[must_use]
     pub fn realtime_share(&self, elapsed: Duration) -> f64 {
         match self.realtime_for {

@@ -79,7 +79,7 @@ pub enum Metric {
     Failures,
 }
 
-/// Direction in which a metric is better.
+/// Better direction of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// A lower value is better.
@@ -88,7 +88,7 @@ pub enum Direction {
     HigherIsBetter,
 }
 
-/// Unit of a metric in recordings and reports. It also defines the units in which users may write an amount.
+/// Unit of a metric in recordings and reports. It also defines the units that users may write for an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Recorded in microseconds, shown in milliseconds.
@@ -247,7 +247,7 @@ impl Metric {
         self.entry().unit
     }
 
-    /// The direction in which the metric is better.
+    /// The better direction of the metric.
     #[must_use]
     pub fn direction(self) -> Direction {
         self.entry().direction
@@ -330,7 +330,7 @@ fn latency(key: &'static str, names: &'static [&'static str]) -> Entry {
     cost(key, names, names[0], Unit::Milliseconds)
 }
 
-/// A metric for which a lower value is better.
+/// A metric that is better when lower.
 fn cost(
     key: &'static str,
     names: &'static [&'static str],
@@ -347,7 +347,7 @@ fn cost(
 }
 
 impl Unit {
-    /// A recorded value in the unit in which it is shown: 1500 (us) is 1.5 (ms).
+    /// Converts a recorded value to the shown unit: 1500 (us) is 1.5 (ms).
     #[must_use]
     pub fn shown(self, value: f64) -> f64 {
         match self {

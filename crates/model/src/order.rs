@@ -1,4 +1,4 @@
-//! Order in which a round measures its variants.
+//! Order of the variants within a round.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

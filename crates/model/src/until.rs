@@ -1,7 +1,7 @@
 //! Stopping rules for rounds, such as a narrow interval: `p99 ±2%`.
 //!
-//! The one idea is that a rule defines the *precision* of a difference and never its size. If rounds
-//! continued until a difference appeared, one would appear sooner or later even between equal systems.
+//! A rule defines the *precision* of a difference and never its size. If rounds continued until a difference
+//! appeared, one would appear sooner or later even between equal systems.
 
 use std::fmt;
 use std::str::FromStr;

@@ -53,8 +53,7 @@ fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Str
 
 /// Returns the sentence on the rows with a withheld verdict, on the row or on its baseline. An example is
 /// `No verdict: other programs used 74 % of the cores (failed check: lateness). Estimate +90 us (60 to 110),
-/// not trusted. End what else runs, or use …`.
-/// `None` without such rows.
+/// not trusted. End what else runs, or use …`. `None` without such rows.
 fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
     let withheld = rows
         .iter()

@@ -50,7 +50,8 @@ pub fn comment(recording: &Recording, summary: &Summary) -> String {
     out
 }
 
-/// The first line, by which the next run finds the comment of this lab. Markdown readers do not show it.
+/// The first line, which identifies the comment for the next run of this lab. Markdown readers do not show
+/// it.
 fn marker(summary: &Summary) -> String {
     let mut title = one_line(&summary.title);
     // Two dashes would end the HTML comment. Three dashes need several passes, because one pass may leave two

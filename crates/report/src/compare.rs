@@ -39,7 +39,7 @@ pub enum Source {
 pub struct Operand {
     /// The name to show, as the user wrote it.
     pub label: String,
-    /// The requested variant, command or place in the file. `None` if the user named none.
+    /// The requested variant, command or place in the file. `None` if the user did not select one.
     pub variant: Option<String>,
     /// The parsed content.
     pub source: Source,
@@ -113,7 +113,7 @@ pub enum CompareError {
         /// Names of the variants that the result contains.
         known: String,
     },
-    /// The two results have no common variant, and the user named none.
+    /// The two results have no common variant, and the user did not select one.
     #[error(
         "expected a common variant, found {a_has} in `{a}` and {b_has} in `{b}`. Name the variants to compare, as in `FILE#NAME`"
     )]

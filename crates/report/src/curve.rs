@@ -44,7 +44,7 @@ pub enum CurveError {
     Unlike {
         /// Folder of the differing recording.
         folder: String,
-        /// Property in which it differs.
+        /// Property that differs.
         what: &'static str,
     },
 }

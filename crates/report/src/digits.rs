@@ -1,6 +1,6 @@
 //! Number of digits that a figure may show.
 //!
-//! The one idea is that the error decides. An error keeps one significant digit, or two if the first is a 1
+//! The main idea is that the error decides. An error keeps one significant digit, or two if the first is a 1
 //! (the Particle Data Group's habit, simplified). Its value is rounded to the same place. So `0.9012 ±0.0312`
 //! is shown as `0.90 ±0.03` and `137164 ±812` as `137,200 ±800`.
 //!

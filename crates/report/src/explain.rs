@@ -222,7 +222,7 @@ pub(crate) fn latency(summary: &Summary) -> &'static str {
     }
 }
 
-/// Windows to which stdev and max of requests per second refer: `over 100 ms windows`.
+/// Windows that stdev and max of requests per second refer to: `over 100 ms windows`.
 pub(crate) fn windows(summary: &Summary) -> Option<String> {
     let mut widths = summary
         .variants

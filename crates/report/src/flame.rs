@@ -105,8 +105,8 @@ impl Scale {
         }
     }
 
-    /// Microseconds per request that one sample represents. If they are unknown, it is the share of one
-    /// sample.
+    /// Microseconds per request that a sample represents. If they are unknown, it is the sample's share of
+    /// all samples.
     fn per_sample(&self) -> f64 {
         self.cpu_us_per_request.unwrap_or(1.0) / float(self.samples.max(1))
     }

@@ -120,7 +120,7 @@ pub enum ImportError {
     },
 }
 
-/// Largest share by which two measured rates may differ if the requested rate was equal.
+/// Largest relative difference of two measured rates that still counts as one requested rate.
 pub(crate) const RATE_TOLERANCE: f64 = 0.02;
 
 /// The tools with a reader, for error and help texts.
@@ -213,7 +213,7 @@ impl ForeignRun {
         }
     }
 
-    /// Stores a condition of the measurement. Does nothing without a value.
+    /// Stores a condition of the measurement. A missing value is ignored.
     fn under(&mut self, condition: Condition, value: Option<impl ToString>) {
         if let Some(value) = value {
             self.conditions.insert(condition, value.to_string());
@@ -269,7 +269,7 @@ impl ForeignRun {
         self
     }
 
-    /// Stores a figure. Does nothing without a value.
+    /// Stores a figure. A missing value is ignored.
     fn put(&mut self, metric: Metric, value: Option<f64>) {
         // A tool that divides by zero prints `inf` or `NaN`, which is not a figure.
         if let Some(value) = value.filter(|value| value.is_finite()) {

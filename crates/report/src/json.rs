@@ -1,4 +1,4 @@
-//! The report in JSON, in which every figure has its unit in its name, for programs.
+//! The report in JSON for programs. Every figure has its unit in its name.
 
 use model::{FailureKind, micros};
 use serde::Serialize;

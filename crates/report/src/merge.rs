@@ -53,7 +53,7 @@ pub enum MergeError {
         one: String,
         /// Name of the recording that differs from it.
         other: String,
-        /// Property in which they differ.
+        /// Property that differs.
         what: &'static str,
     },
     /// A shard is missing or appears twice.
@@ -151,7 +151,7 @@ fn check(shards: &[Named]) -> Result<(), MergeError> {
     }
 }
 
-/// The property in which two recordings differ, or `None` if they can be shards of one load.
+/// The property that differs between two recordings, or `None` if they can be shards of one load.
 fn unlike(one: &Recording, other: &Recording) -> Option<&'static str> {
     let (a, b) = (&one.load, &other.load);
     let likeness = [

@@ -29,7 +29,7 @@ fn told_by<F: Borrow<BTreeMap<RoundPart, f64>>>(
     (!told.is_empty()).then(|| (covariate::mean_logarithms(&told), told.len()))
 }
 
-/// The rounds, or groups of rounds, in which a variant and its baseline both have a figure.
+/// The rounds, or groups of rounds, with figures of both a variant and its baseline.
 struct Pairs {
     parts: Vec<RoundPart>,
     base: Vec<f64>,
@@ -67,7 +67,7 @@ impl Pairs {
 }
 
 /// The differences in a metric by round. [`overhead`] computes its estimate from them, and they are adjusted
-/// in the same way. `confidence` is the lowest confidence for which they may be used.
+/// in the same way. `confidence` is the lowest allowed confidence of intervals from them.
 pub(crate) fn differences<F: Borrow<BTreeMap<RoundPart, f64>>>(
     metric: Metric,
     of_baseline: &BTreeMap<RoundPart, f64>,
@@ -132,11 +132,11 @@ pub(crate) fn overhead<F: Borrow<BTreeMap<RoundPart, f64>>>(
 /// Difference between two variants.
 pub(crate) struct Paired {
     pub(crate) overhead: Overhead,
-    /// The baseline's figures in the rounds in which both were measured.
+    /// The baseline's figures in the rounds that both have.
     pub(crate) base: Vec<f64>,
     /// The variant's figures in the same rounds.
     pub(crate) own: Vec<f64>,
-    /// The adjustment by the other variants. `None` if there was none.
+    /// The adjustment by the other variants. `None` if the difference is not adjusted.
     pub(crate) adjusted: Option<Adjusted>,
 }
 
@@ -145,7 +145,7 @@ pub(crate) struct Paired {
 pub(crate) struct Adjusted {
     /// Number of variants that the pace was estimated from.
     pub(crate) by: usize,
-    /// Number of rounds in which the machine had its usual speed.
+    /// Number of rounds at the machine's usual speed.
     pub(crate) over: usize,
 }
 
@@ -185,8 +185,7 @@ mod tests {
 
     #[test]
     fn a_difference_in_two_slow_rounds_of_twelve_is_no_claim() {
-        // The systems are equal, except for 8 us more in the two rounds in which the machine was slower by a
-        // fifth.
+        // The systems are equal, except for 8 us more in the two rounds on a machine slower by a fifth.
         let luck = [
             0.4, -0.3, 0.1, -0.5, 0.6, -0.2, 0.3, -0.4, 0.5, -0.1, 0.2, -0.6,
         ];

@@ -128,7 +128,7 @@ impl Recording {
         self.order_measured() == Order::SideBySide && self.load.capacity.is_none()
     }
 
-    /// Order in which rounds measured the variants.
+    /// Order of the variants within a round.
     #[must_use]
     pub fn order_measured(&self) -> Order {
         self.measured

@@ -1,9 +1,9 @@
 //! Summary of a recording: figures over rounds, overhead against the baseline, checks and verdicts.
 //!
 //! The round is the unit of statistics. Every figure is computed per round. A value is the Hodges-Lehmann
-//! estimate over rounds with its Wilcoxon interval. An overhead is the same estimate over the differences of
-//! the rounds in which both sides were measured. So the `max` of a variant is the maximum of a typical round.
-//! The longest latency of the run is in its [`Distribution`].
+//! estimate over rounds with its Wilcoxon interval. An overhead is the same estimate over differences. It
+//! uses only rounds with measurements of both sides. So the `max` of a variant is the maximum of a typical
+//! round. The longest latency of the run is in its [`Distribution`].
 //!
 //! A variant that mismatched or gave no proof has no figures at all. A variant that failed a check has an
 //! estimate, which is kept apart from the trusted figures.
@@ -72,7 +72,7 @@ pub struct Summary {
     pub method: u32,
     /// The lab's name, or the URL of a single load.
     pub title: String,
-    /// The lab's question. Absent if the lab has none.
+    /// The question of the lab. Absent if there is no question.
     pub question: Option<String>,
     /// Kind of the run: a lab or a single load.
     pub kind: Kind,
@@ -86,7 +86,7 @@ pub struct Summary {
     pub round_s: Option<f64>,
     /// True if requests are sent by a plan (open loop), false if each is sent after a response (closed loop).
     pub is_open_loop: bool,
-    /// Order in which rounds measured the variants.
+    /// Order of the variants within a round.
     pub order: Order,
     /// The length of a slice in microseconds. Absent unless a closed loop was measured side by side.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,8 +153,8 @@ pub struct Summary {
     /// such rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided: Option<String>,
-    /// Round length that would have given much narrower intervals in the same time. Absent if there is none,
-    /// and if the recording does not show it.
+    /// Round length that would have given much narrower intervals in the same time. Absent if no length
+    /// would, and if the recording does not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitSummary>,
     /// Result of each requested gate.
@@ -174,9 +174,9 @@ pub struct VariantSummary {
     pub is_baseline: bool,
     /// Name of the variant's baseline. A baseline has its own name here.
     pub baseline: String,
-    /// Rounds in which the variant was measured completely.
+    /// Rounds with a complete measurement of the variant.
     pub rounds: usize,
-    /// Result of the comparison with the baseline, or the cause for which it is withheld.
+    /// Result of the comparison with the baseline, or the cause of a withheld verdict.
     pub verdict: Verdict,
     /// The verdict in words, with a remark where the overhead is below the noise floor.
     pub verdict_text: String,
@@ -383,7 +383,7 @@ fn frame<'a>(
     frame.with_confidences(looks, compared)
 }
 
-/// The rounds in which at least one variant was measured completely.
+/// The rounds with a complete measurement of at least one variant.
 fn rounds(rows: &[Row<'_>]) -> BTreeSet<u32> {
     let complete = rows.iter().flat_map(|row| &row.complete);
     complete.map(|round| round.round).collect()

@@ -14,7 +14,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// A file or a pipe, in which colors would be noise.
+    /// A file or a pipe, without color because colors would be noise.
     pub fn plain(width: usize) -> Self {
         Self {
             width,
@@ -121,8 +121,8 @@ pub(crate) fn one_line(text: &str) -> String {
         .collect()
 }
 
-/// A text in which a replacement stands for each character that a terminal would obey. It also replaces
-/// colors, so it is for text without our own colors.
+/// A text with a replacement for each character that a terminal would obey. It also replaces colors, so it is
+/// for text without our own colors.
 pub fn printable(text: &str) -> String {
     text.chars().map(shown).collect()
 }
@@ -145,7 +145,7 @@ pub fn harmless(text: &str) -> String {
     out + &printable(rest)
 }
 
-/// Length of the color sequence at the start of the text. `None` if there is none.
+/// Length of the color sequence at the start of the text. `None` if the text does not begin with a color.
 fn color_length(text: &str) -> Option<usize> {
     let parameters = text.strip_prefix("\u{1b}[")?;
     let end = parameters.find(|character: char| !character.is_ascii_digit() && character != ';')?;

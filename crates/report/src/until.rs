@@ -32,7 +32,7 @@ pub struct Watch {
 pub struct Seen {
     /// Name of the variant.
     pub variant: String,
-    /// Rounds in which the variant and its baseline were measured.
+    /// Rounds with measurements of both the variant and its baseline.
     pub rounds: usize,
     /// Half of the width of the interval of the difference, in the metric's unit. Absent with too few rounds.
     pub half_width: Option<f64>,
@@ -184,7 +184,7 @@ pub fn is_reached(seen: &[Seen]) -> bool {
 pub struct UntilSummary {
     /// The rule as the user wrote it: `p99 ±2%`.
     pub text: String,
-    /// Reason for which the run stopped.
+    /// Reason why the run stopped.
     pub ended: UntilEnd,
     /// The intervals at the end of the run, of all variants with a number.
     pub seen: Vec<Seen>,

@@ -266,7 +266,7 @@ mod tests {
             tried: 16,
         };
         assert_eq!(fit.limit, limit);
-        // 20 latencies, in which there are more than 100 requests.
+        // 20 latencies. There are more than 100 requests in this time.
         assert_eq!(fit.round, Duration::from_secs(9));
     }
 

@@ -1,7 +1,7 @@
-//! Send times of requests, and the order in which variants are measured. There is no clock.
+//! Send times of requests, and the order of variants. There is no clock.
 //!
-//! A [`model::Load`] describes the requested load. [`OpenPlan`] turns an open load into slots, each with the
-//! offset from the start at which it is due. Everything here is a function of its arguments. Equal loads and
+//! A [`model::Load`] describes the requested load. [`OpenPlan`] turns an open load into slots, each with its
+//! due time as an offset from the start. Everything here is a function of its arguments. Equal loads and
 //! seeds give equal slots on every machine. So a plan can be divided into shards without a coordinator, and a
 //! recording needs only the seed.
 //!

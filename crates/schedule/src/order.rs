@@ -1,4 +1,4 @@
-//! The order in which the variants of a lab are measured.
+//! The order of the variants of a lab within each round.
 //!
 //! Machines drift, because they warm up and neighbors come and go. Every round measures every variant once.
 //! The order is random, so that periodic noise does not favor a variant. It is also counterbalanced, so that

@@ -1,6 +1,6 @@
 //! Plan of an open loop: every intended send with its due time.
 //!
-//! The one idea is to count requests instead of gaps. The rate over time adds up to a rising curve of planned
+//! The main idea is to count requests instead of gaps. The rate over time adds up to a rising curve of planned
 //! requests. With uniform arrivals, slot `k` is due when the curve reaches `k`. With Poisson arrivals, it is
 //! due when the curve reaches the `k`-th event of a Poisson process of rate 1. Lewis and Shedler call this
 //! time-scale transformation ("Simulation of nonhomogeneous Poisson processes", 1979). So steps and ramps

@@ -32,7 +32,7 @@ const PHASES: u64 = 6;
 /// no difference is visible. The value is a little longer for servers that do more work.
 const UNCOUNTED: Duration = Duration::from_millis(30);
 
-/// The time in which one variant has the load. Times count from the start of the load.
+/// The time of one variant with the load. Times count from the start of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedSlice {
     /// Time of the first request.
@@ -54,7 +54,7 @@ const LATENCIES_COUNTED: u32 = 20;
 /// Minimum counted length of a round in latencies. A shorter round is extended.
 const LATENCIES_OF_ROUND: u32 = 5;
 
-/// Lengths from which a plan of slices is computed.
+/// Input of a plan of slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SliceLengths {
     /// Counted time of each variant in the round, over all slices. At least a microsecond.

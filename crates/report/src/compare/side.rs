@@ -139,7 +139,7 @@ impl Side {
         Some(mean_by_round(pairs))
     }
 
-    /// Variant minus own baseline, for the rounds in which both were measured.
+    /// Variant minus own baseline, for the rounds with measurements of both.
     pub(super) fn overheads(&self, metric: Metric) -> Vec<f64> {
         let (Some(own), Some(base)) = (self.figures.get(&metric), self.of_baseline.get(&metric))
         else {

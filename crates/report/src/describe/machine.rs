@@ -52,7 +52,7 @@ pub(crate) fn environment(recording: &Recording) -> Vec<(&'static str, String)> 
     facts
 }
 
-/// The cluster in which the recording was made.
+/// The cluster of the recording.
 fn cluster(recording: &Recording) -> Vec<(&'static str, String)> {
     let Some(cluster) = &recording.cluster else {
         return Vec::new();

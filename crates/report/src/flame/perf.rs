@@ -56,7 +56,7 @@ fn frame(line: &str) -> Option<String> {
         if object.is_empty() || object == "[unknown]" {
             return None;
         }
-        // If a function has no symbol, at least its file is known.
+        // If a function has no symbol, the frame shows at least its file.
         let file = object.rsplit('/').next().unwrap_or(object);
         return Some(format!("[{}]", file.trim_matches(['[', ']'])));
     }

@@ -149,7 +149,7 @@ fn failures_are_counted_and_compared_as_they_are() {
         assert_eq!(found, ruling, "{text}: {reason}");
         assert!(reason.contains(" of "), "{reason}");
     }
-    // A variant with wrong responses has no number, but its failures are known.
+    // A variant with wrong responses has no number, but its failures are counted.
     for round in recording
         .rounds
         .iter_mut()

@@ -25,7 +25,7 @@ pub struct Plan<'a> {
     pub load: &'a str,
     /// The machine in the form of a history. See [`machine_of`](super::machine_of).
     pub machine: &'a str,
-    /// Order in which rounds will measure the variants.
+    /// Order of the variants within a round.
     pub order: Order,
     /// Number of rounds. With `until`, the rounds of the pilot.
     pub rounds: usize,
@@ -113,7 +113,7 @@ pub(super) fn alike<'h>(history: &'h [Entry], plan: Plan<'_>) -> (Vec<&'h Entry>
     (entries, is_same_machine)
 }
 
-/// The entries of the latest runs. A history lists entries in the order in which they were added.
+/// The entries of the latest runs. A history lists entries in the order of their addition.
 fn latest(entries: Vec<&Entry>) -> Vec<&Entry> {
     let mut runs: BTreeSet<&str> = BTreeSet::new();
     let mut kept: Vec<&Entry> = Vec::new();

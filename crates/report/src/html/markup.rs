@@ -78,7 +78,7 @@ pub(super) fn folded(title: &str, content: &str) -> String {
     format!("<details><summary>{title}</summary>\n{content}</details>\n")
 }
 
-/// A sentence of our own, in which backticks mark words of the user.
+/// A sentence of our own. Backticks in it mark words of the user.
 pub(super) fn prose(sentence: &str) -> String {
     let parts: Vec<&str> = sentence.split('`').collect();
     // With an odd number, backticks are part of the text and not markup.

@@ -1,8 +1,8 @@
 //! Parts that all pictures share: scales, ticks, colors, and a frame with text that never shrinks.
 //!
-//! The one idea is that horizontal positions are not in pixels. Marks stand at percentages of the frame,
-//! lines are drawn in an inner picture that stretches, and text keeps its size. So the same markup is
-//! readable at any width and on paper, without a script.
+//! Horizontal positions are percentages and not pixels. Marks stand at percentages of the frame, lines are
+//! drawn in an inner picture that stretches, and text keeps its size. So the same markup is readable at any
+//! width and on paper, without a script.
 
 use super::escape::escape;
 use crate::digits;

@@ -439,7 +439,7 @@ pub(super) fn checks(summary: &Summary) -> String {
 }
 
 /// A row per variant, a column per check.
-// Columns have the order in which checks first appear, because every row has this order.
+// Columns follow the first appearance of each check, because every row has this order.
 fn states(summary: &Summary) -> String {
     let mut names: Vec<String> = Vec::new();
     for check in summary.variants.iter().flat_map(|row| &row.checks) {

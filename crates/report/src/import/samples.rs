@@ -1,4 +1,5 @@
-//! Files that contain every request. Their quantiles are exact, and omitted requests are known.
+//! Figures from files that contain every request. Their quantiles are exact, and the number of omitted
+//! requests is clear.
 
 use stats::sample;
 

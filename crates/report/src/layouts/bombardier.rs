@@ -80,7 +80,7 @@ fn spec(merged: &Merged<'_>) -> Value {
     let mut spec = Map::new();
     let mut set = |key: &str, value: Value| spec.insert(key.to_owned(), value);
     set("numberOfConnections", merged.connections().into());
-    // This follows bombardier, for which a count without a time is another kind of test.
+    // This follows bombardier. It treats a count without a time as another kind of test.
     match (load.model.duration(), load.model.requests()) {
         (None, Some(requests)) => {
             set("testType", "number-of-requests".into());

@@ -12,7 +12,7 @@ use super::merged::{Merged, max_ms, mean_ms, min_ms, quantile_ms};
 use crate::float::float;
 
 const CHECK: &str = "answer as expected";
-/// MD5 of the paths `` and `::answer as expected`, by which k6 identifies groups and checks.
+/// MD5 of the paths `` and `::answer as expected`. k6 identifies groups and checks by this hash.
 const ROOT_ID: &str = "d41d8cd98f00b204e9800998ecf8427e";
 const CHECK_ID: &str = "a051076eaa1c436245d7e1607ce36e18";
 

@@ -477,22 +477,22 @@ impl RoundRecord {
         went_out(&self.outcomes) + discarded
     }
 
-    /// The share of its threads' time in which the generator was ready to run while other threads had the
-    /// core. `None` if the kernel does not count it.
+    /// The share of its threads' time that the generator was ready to run while other threads had the core.
+    /// `None` if the kernel does not count it.
     pub fn starved_share(&self) -> Option<f64> {
         let threads_us = float(self.loaded_us()) * f64::from(self.generator.threads);
         let waited_us = float(micros(self.generator.waited_for_cpu?));
         (threads_us > 0.0).then(|| waited_us / threads_us)
     }
 
-    /// The share of the measurement in which the generator's threads had real-time priority, 0 to 1.
+    /// The share of the measurement with real-time priority for the generator's threads, 0 to 1.
     pub fn realtime_share(&self) -> f64 {
         let loaded = Duration::from_micros(self.loaded_us());
         self.generator.realtime_share(loaded)
     }
 
-    /// The share of the measurement in which the generator did not run although work was due. It is 0 without
-    /// a pause.
+    /// The share of the measurement that the generator did not run although work was due. It is 0 without a
+    /// pause.
     pub fn paused_share(&self) -> f64 {
         let paused_us: u64 = self
             .generator

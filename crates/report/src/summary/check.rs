@@ -4,8 +4,8 @@
 //! is withheld. Figures of checks are over all complete measurements of a variant.
 //!
 //! Each check covers one cause and leaves out the effects of other causes. A send that a pause of the
-//! generator delayed is not late. A window in which the generator did not run is not a stall of the target. A
-//! stall is not drift. So a fault raises its own check and no other.
+//! generator delayed is not late. If the generator does not run during a window, the window is not a stall of
+//! the target. A stall is not drift. So a fault raises its own check and no other.
 
 mod arrival;
 mod beside;

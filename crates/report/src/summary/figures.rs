@@ -90,7 +90,7 @@ impl Figures {
         self.by_metric.iter().filter_map(summarize).collect()
     }
 
-    /// Pairs the rounds, or groups of rounds, in which both were measured. The baseline appears once in each.
+    /// Pairs the rounds, or groups of rounds, with measurements of both. The baseline appears once in each.
     /// The variant's figures are divided by the first number, and the baseline's figures by the second.
     fn overhead(
         &self,
@@ -149,7 +149,7 @@ impl Figures {
         Some(summary)
     }
 
-    /// The figure of each round in which the metric was measured.
+    /// The figure of each round with a measurement of the metric.
     pub(super) fn values(&self, metric: Metric) -> Vec<f64> {
         self.by_part(metric).map(|(_, value)| value).collect()
     }

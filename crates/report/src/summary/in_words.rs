@@ -1,5 +1,5 @@
-//! Meaning of a verdict in words: the cost of a request and its share of the baseline, or the smallest
-//! difference that the run would have shown.
+//! Meaning of a verdict in words. It states the cost of a request and its share of the baseline. Without a
+//! visible difference, it states the smallest difference that the run would have shown.
 
 use std::collections::BTreeMap;
 

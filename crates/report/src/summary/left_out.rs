@@ -134,7 +134,7 @@ mod tests {
     use crate::sample::Sample;
     use crate::summary::{CheckName, CheckState, Summary, Verdict};
 
-    /// A recording in which the variant `b` lost `lost` responses in each round, each with this latency.
+    /// A recording with `lost` lost responses of the variant `b` in each round, each with this latency.
     fn recording(lost: u64, latency_us: u64, is_generator: bool) -> Recording {
         let sample = Sample::side_by_side().variant("a", 700.0);
         let mut recording = sample.variant("b", 720.0).build();

@@ -28,7 +28,7 @@ pub struct PooledDifference {
     pub latency_us_high: Option<f64>,
 }
 
-/// The differences over the rounds in which both were measured. Empty with too few rounds for an interval.
+/// The differences over the rounds with measurements of both. Empty with too few rounds for an interval.
 pub(super) fn differences(
     baseline: &[&RoundRecord],
     variant: &[&RoundRecord],

@@ -11,7 +11,7 @@ pub(super) fn with_ends(unit: Unit, value: f64, (low, high): (f64, f64)) -> Stri
         (low, high)
     };
     let value = value.abs();
-    // The larger end selects the unit, so that one unit fits all three numbers.
+    // The larger end selects the unit, so that the same unit fits all three numbers.
     let (scale, sign) = scale(unit, value.max(high.abs()));
     let (from, to) = digits::interval_ends(low / scale, high / scale);
     let half = (high - low) / 2.0 / scale;

@@ -9,7 +9,7 @@ use crate::float::float;
 use crate::metric::Metric;
 use crate::recording::{ProtocolText, Recording, RequestText, RoundRecord, VariantRecord};
 
-/// Requests that one variant received.
+/// Requests to one variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SentSummary {
     /// True if the requests differ from the baseline's requests.
@@ -47,7 +47,7 @@ pub(super) fn differs(recording: &Recording) -> bool {
     })
 }
 
-/// The requests of a variant, for a recording in which requests differ.
+/// The requests to a variant. The caller uses it only if requests differ between variants.
 pub(super) fn of(
     recording: &Recording,
     own: Side<'_>,
@@ -57,7 +57,7 @@ pub(super) fn of(
 ) -> SentSummary {
     let variant = own.variant;
     let operations = |variant: &VariantRecord| operations(requests(recording, variant));
-    // The baseline's requests are known even if it has no number.
+    // The requests to the baseline are in the recording even if it has no number.
     let theirs = baseline(recording, variant);
     let has_batches = recording.variants.iter().any(|it| operations(it) != 1.0);
     let sum = |count: &dyn Fn(&RoundRecord) -> u64| -> u64 {

@@ -111,8 +111,8 @@ fn loads_of_round(recording: &Recording) -> f64 {
     }
 }
 
-/// The differences of the mean latency in each block, in microseconds, for each round in which both variants
-/// were measured.
+/// The differences of the mean latency in each block, in microseconds, for each round with measurements of
+/// both variants.
 fn differences(own: &[&RoundRecord], of_baseline: &[&RoundRecord]) -> Vec<Vec<f64>> {
     let base: BTreeMap<RoundPart, Vec<f64>> = of_baseline
         .iter()

@@ -23,14 +23,14 @@ pub struct SystemSummary {
     /// Involuntary context switches per complete response: another thread took the core although this thread
     /// could have continued. Absent if they could not be read.
     pub context_switches_involuntary_per_request: Option<MetricSummary>,
-    /// Time in which the system's threads were ready to run while other threads had the cores. In
-    /// microseconds per complete response, summed over threads. Absent if it could not be read.
+    /// Time that the system's threads waited for a core while they were ready to run. In microseconds per
+    /// complete response, summed over threads. Absent if it could not be read.
     pub waited_for_cpu_us_per_request: Option<MetricSummary>,
-    /// Limits of the system in words: none, in force, or not in force with the reason.
+    /// Limits of the system in words: no limit, in force, or not in force with the reason.
     pub limits: String,
     /// True if the lab requests a limit that is not in force, or if another limit is in force.
     pub is_limit_unmet: bool,
-    /// Share of scheduler periods in which a limit stopped the system, 0 to 1. Absent without a limit.
+    /// Share of scheduler periods with a stop by a limit, 0 to 1. Absent without a limit.
     pub throttled_periods_share: Option<f64>,
     /// Source of the numbers.
     pub source: Option<String>,

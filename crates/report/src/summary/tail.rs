@@ -1,4 +1,4 @@
-//! Minimum number of requests for which a percentile is shown.
+//! Minimum number of requests of a percentile.
 //!
 //! A percentile of a round is the latency of one request, and chance decides which request. Let `k` requests
 //! be expected beyond it. Its 95 % interval by order statistics then reaches from `k - 1.96 sqrt(k)` to

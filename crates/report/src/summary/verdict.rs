@@ -124,7 +124,7 @@ impl Verdict {
         matches!(self, Self::Invalid { .. } | Self::Withheld { .. })
     }
 
-    /// Cause for which a verdict is withheld from a variant that did its work. `None` if no check failed.
+    /// Cause of a withheld verdict on a variant that did its work. `None` if no check failed.
     pub(super) fn withheld(checks: &[Check], headline: Metric) -> Option<Self> {
         let root = root(checks)?;
         let failed = checks.iter().filter(|it| it.state == CheckState::Failed);

@@ -72,8 +72,8 @@ fn name_of(header: &[String], index: usize) -> String {
     }
 }
 
-/// The minimum width of a terminal in which no word and no number is broken. A column of text then has
-/// `words` columns if its text is long enough.
+/// The minimum width of a terminal that breaks no word and no number. A column of text then has `words`
+/// columns if its text is long enough.
 fn least_width(
     width: usize,
     words: usize,

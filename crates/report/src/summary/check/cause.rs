@@ -88,8 +88,8 @@ impl CheckName {
         }
     }
 
-    /// Returns the rank of a cause. If several checks failed, the one with the lowest rank explains the rest.
-    /// The machine comes before the generator, and the generator before the load.
+    /// Returns the rank of a cause. If several checks failed, the check with the lowest rank explains the
+    /// rest. The machine comes before the generator, and the generator before the load.
     fn rank(self) -> usize {
         const ORDER: [CheckName; 26] = [
             CheckName::StoppedAnswering,

@@ -7,13 +7,12 @@ use crate::digits;
 use crate::float::float;
 use crate::recording::RoundRecord;
 
-/// Largest share of the time in which the generator may stand still although work is due. Beyond it, the
+/// Largest share of the time that the generator may stand still although work is due. Beyond it, the
 /// measurement is spoiled.
 pub const PAUSED_SHARE_MAX: f64 = 0.02;
 
-/// Largest share of its time in which the generator may be ready to run while other threads have its core.
-/// Beyond it, the measurement is spoiled, because the generator sent and received at less than half of its
-/// speed.
+/// Largest share of its time that the generator may be ready to run while other threads have its core. Beyond
+/// it, the measurement is spoiled, because the generator sent and received at less than half of its speed.
 pub(crate) const STARVED_SHARE_MAX: f64 = 0.5;
 
 /// True if the generator was kept from running for so large a share that `weigh` should repeat the
@@ -24,7 +23,7 @@ pub fn is_disturbed(round: &RoundRecord) -> bool {
     round.paused_share() > PAUSED_SHARE_MAX || round.starved_share().is_some_and(is_starved)
 }
 
-/// The share of the time in which the generator was busy. A generator that is always busy may limit the rate.
+/// The busy share of the generator's time. A generator that is always busy may limit the rate.
 pub(super) fn cpu(complete: &[&RoundRecord]) -> Option<Check> {
     let busy_us: f64 = complete
         .iter()
@@ -33,7 +32,7 @@ pub(super) fn cpu(complete: &[&RoundRecord]) -> Option<Check> {
     let time_us =
         |round: &&RoundRecord| float(round.loaded_us()) * f64::from(round.generator.threads);
     let available_us: f64 = complete.iter().map(time_us).sum();
-    // Without a response there is no time in which it could have been busy.
+    // Without a response there is no time to be busy.
     if available_us <= 0.0 {
         return None;
     }
@@ -48,7 +47,7 @@ pub(super) fn cpu(complete: &[&RoundRecord]) -> Option<Check> {
     Some(Limits::only_weak(0.9).judge(CheckName::GeneratorCpu, share, text))
 }
 
-/// Periods in which the generator stood still, with any cause.
+/// Pauses of the generator, whatever their cause.
 pub(super) fn pauses(complete: &[&RoundRecord], elapsed_us: f64) -> Check {
     let pauses = || complete.iter().flat_map(|round| &round.generator.pauses);
     let unlisted: u64 = complete
@@ -76,7 +75,7 @@ pub(super) fn pauses(complete: &[&RoundRecord], elapsed_us: f64) -> Check {
     Limits::new(0.0, PAUSED_SHARE_MAX).judge(CheckName::GeneratorPauses, share, text)
 }
 
-/// The time in which the generator was ready to run while other threads had the core. Each wait takes a few
+/// The time that the generator was ready to run while other threads had the core. Each wait takes a few
 /// milliseconds. It is shorter than a pause, but every latency includes it.
 pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
     let (mut waited_us, mut threads_us) = (0.0, 0.0);
@@ -100,10 +99,10 @@ pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
     ))
 }
 
-/// Share of waiting for a core from which the check is weak.
+/// Smallest share of waiting for a core that makes the check weak.
 const STARVED_WEAK: f64 = 0.1;
 
-/// The share of the time in which the generator stood still.
+/// The share of the time that the generator stood still.
 pub(super) fn paused_share(complete: &[&RoundRecord]) -> f64 {
     let elapsed_us: f64 = complete.iter().map(|round| float(round.elapsed_us)).sum();
     ratio(paused_us(complete), elapsed_us)

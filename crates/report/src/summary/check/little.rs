@@ -1,4 +1,4 @@
-//! Check of Little's law over the time in which sending was allowed.
+//! Check of Little's law over the time of allowed sending.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ const ANSWERS_EACH: u64 = 2;
 
 /// Connections = throughput x mean latency.
 ///
-/// `planned` is the time in which sending was allowed, or `None` if only a count ended it. The law does not
-/// apply in three cases. Failed requests hold connections without a latency. A few responses are not a steady
-/// state. Generator threads that end their shares of a count at different times are idle without a stop.
+/// `planned` is the time of allowed sending, or `None` if only a count ended it. The law does not apply in
+/// three cases. Failed requests hold connections without a latency. A few responses are not a steady state.
+/// Generator threads that end their shares of a count at different times are idle without a stop.
 pub(super) fn littles_law(
     connections: u32,
     planned: Option<Duration>,

@@ -37,8 +37,8 @@ pub(super) fn generators(complete: &[&RoundRecord]) -> Option<Check> {
     Some(limits.judge(CheckName::GeneratorLateness, late_us, text))
 }
 
-/// The generator with the largest mean lateness over its rounds, and this mean. The record is from the round
-/// in which it was latest. `None` if there is one generator.
+/// The generator with the largest mean lateness over its rounds, and this mean. The record is from its latest
+/// round. `None` if there is one generator.
 fn latest<'a>(complete: &'a [&'a RoundRecord]) -> Option<(f64, &'a GeneratorRecord)> {
     let late_us = |one: &GeneratorRecord| one.lateness_us_p99.unwrap_or(0.0);
     let of_shard = |first: &'a GeneratorRecord| {
@@ -82,7 +82,7 @@ pub(super) fn spread(complete: &[&RoundRecord]) -> Option<Check> {
     Some(Limits::only_weak(SPREAD_WEAK).judge(CheckName::GeneratorSpread, middle, text))
 }
 
-/// Share from which the spread is weak.
+/// Smallest spread that makes the check weak.
 const SPREAD_WEAK: f64 = 0.2;
 
 /// Retransmitted TCP segments. Each delays its request by at least 200 ms, which the system does not cause.

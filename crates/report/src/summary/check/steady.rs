@@ -76,7 +76,7 @@ fn windows(round: &RoundRecord) -> Vec<Window> {
     kinds
 }
 
-/// Stretches of whole windows in which the target sent no response.
+/// Sequences of whole windows without a response of the target.
 pub(super) fn stalls(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
     if !is_even(load) {
         return None;

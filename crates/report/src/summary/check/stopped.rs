@@ -20,7 +20,7 @@ const SILENT_US: u64 = 1_000_000;
 /// Minimum number of requests of an open loop that must have failed since the last response.
 const FAILED_LEAST: u64 = 3;
 
-/// The time after the last response of a round, in which every request failed.
+/// The time after the last response of a round. Every request in it failed.
 #[derive(Clone, Copy, PartialEq)]
 struct Silence {
     /// The share of the round that it took, 0 to 1.
@@ -54,8 +54,8 @@ pub(super) fn stopped(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
     Some(Limits::new(0.0, 0.0).judge(CheckName::StoppedAnswering, silence.share, text))
 }
 
-/// Returns the time up to the end of sending in which every request failed. `None` if it is too short to
-/// mean that the target had stopped.
+/// Returns the time up to the end of sending with failed requests only. `None` if it is too short to mean
+/// that the target had stopped.
 fn silence(load: &Load, round: &RoundRecord) -> Option<Silence> {
     let windows = &round.windows;
     // A target that never responded did not stop. The check of failures covers this case.

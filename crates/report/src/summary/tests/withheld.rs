@@ -19,7 +19,7 @@ fn sample(sample: Sample) -> Recording {
     sample.variant("a", 700.0).variant("b", 790.0).build()
 }
 
-/// A run in turn in which `b` was late while other programs used most of the machine.
+/// A run in turn. `b` was late while other programs used most of the machine.
 fn late_on_a_busy_machine() -> Recording {
     let mut recording = sample(Sample::open());
     for round in &mut recording.rounds {
