@@ -32,9 +32,9 @@ pub struct Gate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
-    /// Variant minus baseline.
+    /// The overhead: variant minus baseline.
     Overhead,
-    /// Variant divided by baseline.
+    /// The ratio: variant divided by baseline.
     Ratio,
     /// The variant's own figure.
     Value,

@@ -140,7 +140,7 @@ pub struct Iterations {
 }
 
 impl Outcomes {
-    /// All intended sends.
+    /// Sum of all outcomes, which is the number of intended sends.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.completed() + self.failed.total() + self.missed
@@ -211,7 +211,7 @@ impl Outcomes {
 }
 
 impl Mismatched {
-    /// All mismatched responses.
+    /// Sum of all mismatched responses.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.status + self.graphql + self.body + self.header
@@ -230,7 +230,7 @@ impl Mismatched {
 }
 
 impl Failed {
-    /// All failed requests.
+    /// Sum of all failed requests.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.by_name().iter().map(|(_, count)| count).sum()

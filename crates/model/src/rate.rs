@@ -18,7 +18,7 @@ pub struct RateError {
 }
 
 impl Rate {
-    /// No requests.
+    /// A rate without any request.
     pub const ZERO: Rate = Rate(0.0);
 
     /// A rate of `per_second` requests per second.
@@ -34,7 +34,7 @@ impl Rate {
         }
     }
 
-    /// Requests per second.
+    /// The rate in requests per second, finite and at least 0.
     #[must_use]
     pub fn per_second(self) -> f64 {
         self.0

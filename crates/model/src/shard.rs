@@ -35,7 +35,7 @@ pub struct ShardError {
 }
 
 impl Shard {
-    /// The whole load.
+    /// The only shard of a load that is not divided.
     pub const WHOLE: Shard = Shard { index: 0, of: 1 };
 
     /// Maximum number of shards. A larger number is a mistake.

@@ -7,7 +7,6 @@ use crate::summary::{Invalidity, Summary, VariantSummary, Verdict};
 use crate::xml::escape;
 use model::InvalidKind;
 
-/// One test case.
 pub(crate) struct Case {
     pub(crate) name: String,
     /// Duration of the test case.

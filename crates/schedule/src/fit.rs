@@ -33,7 +33,7 @@ pub struct Observed {
     pub alone_s: f64,
     /// Seconds from send to response, with `in_flight` requests in flight. Above 0.
     pub together_s: f64,
-    /// At least 1.
+    /// Requests in flight for `together_s`. At least 1.
     pub in_flight: u32,
     /// Seconds of processor time per request, if it can be read.
     pub processor_s: Option<f64>,
@@ -42,9 +42,9 @@ pub struct Observed {
 /// The reason why a rate is not higher.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// [`RATE_MAX`].
+    /// The rate is [`RATE_MAX`], the highest that `weigh` chooses.
     Most,
-    /// [`SHARE`] of the cores.
+    /// At a higher rate, the load would use more than [`SHARE`] of the cores.
     Cores,
     /// [`SHARE`] of the highest rate that this variant can serve.
     Capacity {

@@ -36,7 +36,7 @@ pub(crate) struct Segment {
 
 #[derive(Clone, Debug)]
 enum Shape {
-    /// Nanoseconds per request.
+    /// The rate is constant, with `gap` nanoseconds per request.
     Constant { gap: Q64 },
     /// The rate changes linearly.
     Ramp {
@@ -131,7 +131,7 @@ impl Segment {
     }
 }
 
-/// `value * fraction / 2^64`.
+/// `value * fraction / 2^64`, rounded down.
 fn scale(value: Q64, fraction: u64) -> Q64 {
     let fraction = Q64::from(fraction);
     (value >> 64) * fraction + (((value & (ONE_Q64 - 1)) * fraction) >> 64)
@@ -154,7 +154,7 @@ fn divide(numerator: u128, divisor: u128) -> u128 {
     quotient
 }
 
-/// The whole part.
+/// The whole part of a fixed-point number.
 pub(crate) fn whole_of(value: Q64) -> u64 {
     u64::try_from(value >> 64).expect("half of 128 bits fit into 64")
 }

@@ -185,7 +185,6 @@ fn invalid(curve: &Curve) -> Vec<String> {
     curve.levels().iter().flat_map(of_level).collect()
 }
 
-/// Headings of the table.
 fn headings(curve: &Curve) -> Vec<String> {
     let mut all = vec![
         curve.kind().replace("requests", "load\nreq"),

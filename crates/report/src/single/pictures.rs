@@ -7,7 +7,7 @@ use crate::float::float;
 use crate::recording::Windows;
 use crate::text::plots::LEVELS;
 
-/// Rows of the histogram.
+/// Number of steps of latency, one per row of the histogram.
 const ROWS: u32 = 8;
 /// Length of the longest bar, and of the rate over time, in columns.
 const COLUMNS: usize = 40;

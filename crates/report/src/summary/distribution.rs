@@ -14,9 +14,9 @@ pub struct Distribution {
     pub requests: u64,
     /// Shortest latency.
     pub latency_us_min: f64,
-    /// Mean over requests.
+    /// Mean latency over requests.
     pub latency_us_mean: f64,
-    /// Standard deviation over requests.
+    /// Standard deviation of latency over requests.
     pub latency_us_stdev: f64,
     /// 50 % of the requests do not exceed it.
     pub latency_us_p50: f64,

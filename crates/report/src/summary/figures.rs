@@ -20,9 +20,9 @@ pub(crate) struct Figures {
     systems: Vec<SystemFigures>,
     /// Number of latencies in the round that has the fewest.
     requests_fewest: u64,
-    /// Latency of all rounds.
+    /// Latency over all rounds, in nanoseconds.
     pub(crate) latency: Histogram,
-    /// Lateness of all rounds.
+    /// Lateness over all rounds, in nanoseconds.
     pub(crate) lateness: Histogram,
 }
 

@@ -13,11 +13,11 @@ pub struct RateWindows {
     pub width_us: u64,
     /// Number of complete windows over all rounds.
     pub windows: usize,
-    /// Mean over windows.
+    /// Mean rate over all windows.
     pub requests_per_s_mean: f64,
     /// Standard deviation over windows. Absent with fewer than two windows.
     pub requests_per_s_stdev: Option<f64>,
-    /// Highest window.
+    /// Rate of the highest window.
     pub requests_per_s_max: f64,
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Side<'a> {
     pub(super) figures: &'a Figures,
 }
 
-/// True if any variant receives other requests, or by another protocol, than its baseline.
+/// True if the requests or the protocol of any variant differ from its baseline's.
 pub(super) fn differs(recording: &Recording) -> bool {
     let mut variants = recording.variants.iter();
     variants.any(|variant| {
