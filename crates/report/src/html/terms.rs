@@ -1,5 +1,5 @@
-//! Words that a reader may not know, explained where they stand: by pointing at them, by opening them with a
-//! key or a finger, and at the end of the page on paper.
+//! Explanations of technical words in the text of the page. A reader opens one with the pointer, a key or a
+//! finger. On paper they are at the end of the page.
 
 use model::Metric;
 
@@ -7,9 +7,9 @@ use super::escape::escape;
 use crate::describe;
 use crate::summary::Summary;
 
-/// A word and what it means here.
+/// A word and its meaning in reports.
 struct Term {
-    /// The word, as tables and sentences have it.
+    /// The word in the form of tables and sentences.
     word: &'static str,
     meaning: &'static str,
 }
@@ -92,7 +92,7 @@ const TERMS: [Term; 18] = [
     },
 ];
 
-/// Text of the page in which a word is explained where it is known; `shown` is text, not markup.
+/// Text of the page, with an explanation if the word has one. `shown` is text, not markup.
 pub(super) fn explained(word: &str, shown: &str) -> String {
     let Some(index) = TERMS.iter().position(|term| term.word == word) else {
         return escape(shown);
@@ -104,13 +104,13 @@ pub(super) fn explained(word: &str, shown: &str) -> String {
     )
 }
 
-/// `98.33 % intervals`, explained.
+/// The text `98.33 % intervals` with its explanation.
 pub(super) fn intervals(summary: &Summary) -> String {
     let shown = format!("{} intervals", describe::percent(summary.confidence_each));
     explained("interval", &shown)
 }
 
-/// The meanings of the words in a page: one to open for each, and a list for paper.
+/// The meanings of the words in a page: a block to open for each, and a list for paper.
 pub(super) fn meanings(page: &str) -> String {
     let used = TERMS.iter().enumerate().filter(|(index, _)| {
         let target = format!("popovertarget=\"term-{index}\"");
