@@ -49,8 +49,8 @@ impl CoprocessorError {
     }
 }
 
-/// One configured stage. Building its message and applying a response need no network, so they can be tested
-/// and measured alone.
+/// One configured stage. Building its message and applying a response are pure functions. Only the call
+/// between them uses the network.
 pub struct CoprocessorStage {
     pub(crate) kind: StageKind,
     pub(crate) stage: Stage,
