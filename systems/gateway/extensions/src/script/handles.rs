@@ -51,7 +51,7 @@ fn no_property<T>(name: &str, kind: Kind) -> Thrown<T> {
     )))
 }
 
-/// The owner of a request, for both directions.
+/// The exchange of a handle. Request and response handles both use it.
 struct Owner {
     kind: Kind,
     context: Context,
