@@ -14,7 +14,7 @@ use crate::{persisted_queries, response_cache, subscription, telemetry};
 /// Reports keys that contradict each other.
 pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
     let mut report = |path: &[&str], message: String| {
-        // The deepest key in the file: a contradiction may come from a default.
+        // The deepest key in the file, because a contradiction may involve a default.
         let place = (1..=path.len())
             .rev()
             .find_map(|depth| tree.at(&path[..depth]))
@@ -82,7 +82,7 @@ fn check_cors(config: &Config, report: &mut Report<'_>) {
     let policies = cors.effective_policies();
     let allows_credentials =
         |policy: &CorsPolicy| policy.allow_credentials.unwrap_or(cors.allow_credentials);
-    // The rules below are allowed without credentials: browsers ignore stars only with credentials.
+    // The rules below are allowed without credentials, because browsers ignore stars only with credentials.
     if !policies.iter().any(allows_credentials) && !cors.allow_credentials {
         return;
     }
@@ -115,7 +115,7 @@ fn check_conditions(config: &Config, report: &mut Report<'_>) {
     let Some(coprocessor) = &config.coprocessor else {
         return;
     };
-    // Only request stages: a response stage can read both messages.
+    // Only request stages, because a response stage can read both messages.
     let stages: [(&[&str], Option<&Stage>); 4] = [
         (&["router"], coprocessor.router.request.as_ref()),
         (&["supergraph"], coprocessor.supergraph.request.as_ref()),

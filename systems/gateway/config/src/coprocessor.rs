@@ -299,7 +299,7 @@ macro_rules! stage {
                     // A switch that this stage lacks is off.
                     ..Stage::default()
                 };
-                // A stage without any key is not called: an empty call would cost a round trip for each
+                // A stage without any key is not called. An empty call would cost a round trip for each
                 // request.
                 stage.is_on().then_some(stage)
             }
@@ -309,7 +309,7 @@ macro_rules! stage {
 
 impl Stage {
     fn is_on(&self) -> bool {
-        // Any key counts, even a URL: a file with a URL requires the call, even if the message is empty.
+        // Any key counts, even a URL. A file with a URL requires the call, even if the message is empty.
         self.url.is_some()
             || self.condition.is_some()
             || self.headers

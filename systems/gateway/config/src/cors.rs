@@ -64,7 +64,7 @@ impl Cors {
         if let Some(policies) = &self.policies {
             return policies.clone();
         }
-        // The original's default origin applies only without these keys: a file of version 1 with an empty
+        // The original's default origin applies only without these keys. A file of version 1 with an empty
         // list trusts no page.
         let is_version_1 = self.origins.is_some() || self.match_origins.is_some();
         let origins = if is_version_1 {
@@ -118,7 +118,7 @@ pub struct PrivateNetworkAccess {
 ///
 /// A pattern may match anywhere in an origin, as in Apollo Router. So `^https://shop\.example` matches
 /// `https://shop.example.evil.example`, which belongs to another site. A pattern without `^` causes no
-/// warning: `\.shop\.example$` is a good way to match all hosts below one domain.
+/// warning, because `\.shop\.example$` is a good way to match all hosts below one domain.
 pub(crate) fn warnings(tree: &Node, text: &str) -> Vec<String> {
     let policies = tree.at(&["cors", "policies"]);
     let policies = policies.into_iter().flat_map(|entry| items(&entry.node));

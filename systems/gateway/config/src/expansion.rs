@@ -1,7 +1,7 @@
 //! `${env.NAME:-default}` and `${file.path}` in values. `$$` is a literal `$`.
 //!
-//! After expansion, the type of a changed value is determined again: the text `true`, a number or `null` gets
-//! its own type, even if it was in quotes.
+//! Expansion can change the type of a value. The text `true`, a number or `null` gets its own type, even if
+//! it was in quotes.
 
 use std::path::Path;
 
@@ -77,7 +77,7 @@ fn fill_in(text: &str, surroundings: &dyn Surroundings) -> Result<Option<String>
             rest = after;
         } else if let Some(after) = rest.strip_prefix('{') {
             let end = after
-                // The first `}` ends it: expressions do not nest, as in Apollo Router.
+                // The first `}` ends it, because expressions do not nest, as in Apollo Router.
                 .find('}')
                 .ok_or_else(|| format!("`${{{after}` has no `}}`"))?;
             filled.push_str(&look_up(&after[..end], surroundings)?);

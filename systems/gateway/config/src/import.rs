@@ -43,7 +43,7 @@ const OTHERS: [(&str, &str); 10] = [
 /// Fails if a file is not YAML.
 pub fn import(read: &dyn Fn(&str) -> Option<String>) -> Result<Import, Mistakes> {
     let mut importing = Importing { notes: Vec::new() };
-    // A list keeps the order: users will read and edit the file.
+    // A list keeps the order, because users will read and edit the file.
     let mut keys: Vec<(String, Out)> = Vec::new();
     let remotes = file(read, "remote_schemas.yaml")?;
     let remotes: Vec<Out> = list(&remotes).map(|it| importing.remote(it)).collect();

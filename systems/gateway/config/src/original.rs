@@ -641,7 +641,7 @@ pub(crate) const UNREAD: &[&str] = &[
     "trace_id",
 ];
 
-/// The entry for such a key, at any depth of a condition.
+/// The entry for a key of [`UNREAD`], at any depth of a condition.
 static UNREAD_SELECTOR: Unserved = refused(
     "coprocessor/…/condition",
     On::Always,

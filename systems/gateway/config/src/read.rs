@@ -48,7 +48,7 @@ pub fn read(
         }),
         Document::Unreadable => None,
     };
-    // Stops here with all mistakes of the text: serde would report only the first one, without a place.
+    // Stops here with all mistakes of the text. serde would report only the first one, without a place.
     let sources = findings.settle(sources)?;
     let tree = tree.expect("what makes a file unreadable is reported");
     let mut findings = Findings::default();

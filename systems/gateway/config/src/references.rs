@@ -60,7 +60,7 @@ pub(crate) fn warnings(config: &Config, tree: &Node, text: &str) -> Vec<String> 
     let at = Places { tree };
     let endpoints: Vec<&RestEndpoint> = config.rest_endpoints.iter().collect();
     let mut warnings = Vec::new();
-    // Each pair is reported once, at the later endpoint: the earlier one was right until then.
+    // Each pair is reported once, at the later endpoint, because the earlier one was correct until then.
     for (index, endpoint) in endpoints.iter().enumerate() {
         for other in &endpoints[..index] {
             if overlap(endpoint, other) {
@@ -109,7 +109,7 @@ impl Places<'_> {
         let Some(item) = items.get(index) else {
             return entry.key_place;
         };
-        // The deepest existing key: a missing part is reported at its parent.
+        // The deepest existing key. A missing part is reported at its parent.
         let found = (1..=keys.len())
             .rev()
             .find_map(|depth| item.at(&keys[..depth]));

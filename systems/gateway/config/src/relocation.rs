@@ -66,7 +66,7 @@ fn put(node: &mut Node, path: &[&str], entry: Entry, name: &str, findings: &mut 
         node.value = Value::Map(Vec::new());
     }
     let Value::Map(entries) = &mut node.value else {
-        // Not a mapping: the structure check reports it.
+        // Not a mapping. The structure check reports it.
         return;
     };
     let index = entries.iter().position(|known| known.key == *first);

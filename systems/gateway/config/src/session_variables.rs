@@ -62,7 +62,7 @@ impl SessionName {
     /// The header with this name.
     ///
     /// # Panics
-    /// Never panics: reading a name checks that it is a header name.
+    /// Never panics, because reading a name checks that it is a header name.
     #[must_use]
     pub fn header(&self) -> HeaderName {
         HeaderName::from_bytes(self.0.as_bytes()).expect("it was read as the name of a header")

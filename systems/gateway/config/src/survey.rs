@@ -1,4 +1,4 @@
-//! Sorts the keys of a file: each key works, is accepted without effect, or is refused.
+//! Sorts the keys of a file into three lists: keys that work, keys without effect, and refused keys.
 
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 //!
 //! The key of a response is a hash of the whole request: address, headers and body. Entities have keys of
 //! their own, so that a request fetches only the missing entities. The key also contains the number of the
-//! last invalidation that concerns the response. Stale entries are therefore not deleted: their key no longer
+//! last invalidation that concerns the response. Stale entries are not deleted, but their key no longer
 //! matches. A response that was in flight during an invalidation is stored under the old number.
 //!
 //! Responses that cannot be parsed are not stored.

@@ -155,7 +155,7 @@ impl Extensions {
         rhai.map(|it| it.limits.clone()).unwrap_or_default()
     }
 
-    /// Files and folders to watch: the extensions must be built again if one of them changes.
+    /// Files and folders to watch. The extensions must be built again if one of them changes.
     pub fn watched(&self) -> &[PathBuf] {
         &self.files
     }
@@ -170,8 +170,8 @@ impl Extensions {
         self.key_sets.remote()
     }
 
-    /// Builds the extensions of one worker thread. It compiles the scripts again, so that workers share
-    /// nothing that needs a lock or a reference count.
+    /// Builds the extensions of one worker thread. It compiles the scripts again, so that workers share only
+    /// data without locks and reference counts.
     pub fn worker(&self, client: Client, observer: Rc<dyn Observer>) -> Worker {
         let shared = Rc::new(Shared {
             client,
@@ -326,7 +326,7 @@ impl Builder<'_> {
             request: self.stage(kinds.0),
             response: self.stage(kinds.1),
         };
-        // If nothing is configured, there is no service, and a request passes without a copy.
+        // Without configured stages there is no service, and a request passes without a copy.
         let is_empty = service.tokens.is_none()
             && service.layers.is_none()
             && service.request.is_none()

@@ -66,7 +66,7 @@ fn find(source: &Source, input: &ConditionInput<'_>) -> Option<Value> {
     let text = |text: &str| Some(Value::from(text));
     let header = |headers: &HeaderMap, name| {
         let value: &http::HeaderValue = headers.get(name)?;
-        // A value that is not text counts as absent: the protocol has only text.
+        // A value that is not text counts as absent, because the protocol has only text.
         text(std::str::from_utf8(value.as_bytes()).ok()?)
     };
     let client = &input.exchange.client;

@@ -66,8 +66,8 @@ impl Context {
     /// Replaces all entries by the entries of another context.
     pub(crate) fn replace(&self, other: &Context) {
         if !Rc::ptr_eq(&self.0, &other.0) {
-            // Cloned before this map is borrowed mutably: a script may assign a context that shares entries
-            // with this context.
+            // Cloned before this map is borrowed mutably, because a script may assign a context that shares
+            // entries with this context.
             let entries = other.0.borrow().clone();
             *self.0.borrow_mut() = entries;
         }

@@ -221,7 +221,7 @@ impl CoprocessorStage {
             body: message.into(),
             timeout: Some(self.timeout),
             reply_bytes_max: None,
-            // A coprocessor may be called twice for one request: a repeated decision does no harm.
+            // A coprocessor may be called twice for one request, because a repeated decision does no harm.
             is_idempotent: true,
         };
         let reply = call.client.send(&self.endpoint, http_call).await;
@@ -276,7 +276,7 @@ impl CoprocessorStage {
         }
     }
 
-    /// Turns a part into the last part of its response: this client must not receive the later parts.
+    /// Turns a part into the last part of its response, because this client must not receive the later parts.
     fn end_parts(&self, response: &mut Response, is_replaced: bool) {
         response.part = None;
         let json = HeaderValue::from_static("application/json");

@@ -26,7 +26,8 @@ pub(crate) fn name(compression: Compression) -> HeaderValue {
     })
 }
 
-/// Removes the headers that describe the received encoding: stages see a decompressed and complete body.
+/// Removes the headers that describe the received encoding, because stages see a decompressed and complete
+/// body.
 pub(crate) fn end_message_headers(headers: &mut HeaderMap) {
     gateway_hop::remove_hop_by_hop(headers);
     headers.remove(header::CONTENT_LENGTH);

@@ -80,7 +80,7 @@ impl<T> Drop for LeaveOnDrop<'_, T> {
             .get(&self.key)
             .is_some_and(|cell| Rc::ptr_eq(cell, &self.cell));
         if is_over && is_ours {
-            // The entry is not ours: it belongs to an identical request that began after this one ended.
+            // The entry is not ours. It belongs to an identical request that began after this one ended.
             cells.remove(&self.key);
         }
     }

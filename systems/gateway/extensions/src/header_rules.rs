@@ -1,7 +1,7 @@
 //! Rules for the headers of subgraph requests, in the order in which they run.
 //!
-//! The rules run in order. If an earlier propagation has set a header, later propagations skip it. This does
-//! not apply to insert and remove. Patterns never match headers of the connection or of content negotiation.
+//! If an earlier propagation has set a header, later propagations skip it. This does not apply to insert and
+//! remove. Patterns never match headers of the connection or of content negotiation.
 
 use std::cell::OnceCell;
 
@@ -67,7 +67,7 @@ pub(crate) fn is_reserved(name: &HeaderName) -> bool {
 }
 
 impl Rules {
-    /// The rules for `subgraph`. Empty if there are none.
+    /// The rules for `subgraph`. The list may be empty.
     pub fn of_subgraph(headers: &Headers, subgraph: &str) -> Self {
         let own = headers.subgraphs.get(subgraph);
         // The rules for all subgraphs run first, so that a subgraph's own rules can override them.
@@ -117,8 +117,8 @@ impl Rules {
                     if propagated.contains(to) {
                         continue;
                     }
-                    // Appended, not replaced: a header may have several values, and values from earlier
-                    // inserts stay.
+                    // Appended, not replaced, because a header may have several values, and values from
+                    // earlier inserts stay.
                     let before = target.len();
                     for value in client.get_all(named) {
                         target.append(to.clone(), value.clone());

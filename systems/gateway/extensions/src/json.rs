@@ -50,7 +50,7 @@ pub(crate) struct ResponseParts<'a> {
     pub(crate) completed: Option<&'a RawValue>,
 }
 
-/// Distinguishes `null` from absence: `{"data":null}` is a GraphQL response.
+/// Distinguishes `null` from absence, because `{"data":null}` is a GraphQL response.
 fn present<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<&'de RawValue>, D::Error> {

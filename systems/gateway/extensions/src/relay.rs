@@ -117,8 +117,8 @@ impl Subgraph {
         if let Step::Break(response) = service.request_of(exchange, &mut request, &id).await {
             return Ok(response);
         }
-        // Compared by value: if a script sets the URI to its old value, the endpoint's connection pool stays
-        // in use.
+        // Compared by value, because a script may set the URI to its old value. The endpoint's connection
+        // pool then stays in use.
         let rewritten = (request.uri != *endpoint.uri())
             .then(|| endpoint.moved_to(&request.uri))
             .transpose()?;
@@ -148,7 +148,7 @@ impl Subgraph {
         sending: &Sending,
     ) -> Result<Reply, RelayError> {
         let rendered_headers = if sending.is_graphql {
-            // Fixed for GraphQL: the body is JSON, even if rules or stages have changed these headers.
+            // Fixed for GraphQL, because the body is JSON even if rules or stages have changed these headers.
             request.headers.remove(header::CONTENT_TYPE);
             request.headers.remove(header::ACCEPT);
             GRAPHQL_HEADERS
@@ -177,7 +177,7 @@ impl Subgraph {
             is_idempotent: sending.is_idempotent,
         };
         let sent = self.shared.client.send(endpoint, call).await;
-        // Observed before decompression: the metric is about the service's response.
+        // Observed before decompression, because the metric is about the service's response.
         let status = sent.as_ref().ok().map(|reply| reply.status.as_u16());
         self.shared
             .observer

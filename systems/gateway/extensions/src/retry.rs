@@ -99,7 +99,7 @@ impl Budget {
 }
 
 impl State {
-    /// Clears the slots whose time has passed.
+    /// Clears the expired slots.
     fn move_to(&mut self, now: Instant, slot: Duration) {
         let passed = now.saturating_duration_since(self.since);
         let steps = passed.as_nanos() / slot.as_nanos().max(1);

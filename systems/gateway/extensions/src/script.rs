@@ -103,7 +103,7 @@ impl Compiled {
         self.ast
             .iter_functions()
             .find(|function| function.name == entry && function.params.len() == arity)?;
-        // The signature decides, as in Apollo Router: a subgraph function takes the service and its name.
+        // The signature decides, as in Apollo Router. A subgraph function takes the service and its name.
         let service = ServiceHandle::default();
         let mut arguments = vec![Dynamic::from(service.clone())];
         arguments.extend(subgraph.map(|name| Dynamic::from(name.to_owned())));
@@ -175,8 +175,8 @@ pub(crate) struct Layers {
 impl Layers {
     /// Runs the request callbacks, the last registered first.
     pub(crate) fn request(&self, place: &Place<'_>, request: &mut Request) -> Step {
-        // Without a callback, no cell: the main cost of a layer is to move a request into a cell and out
-        // again.
+        // Without a callback there is no cell. The main cost of a layer is to move a request into a cell and
+        // out again.
         if !self.layers.iter().any(|layer| layer.side == Side::Request) {
             return Step::Continue;
         }
@@ -188,7 +188,7 @@ impl Layers {
             }
             let handle = RequestHandle(Rc::clone(&cell));
             if let Err(error) = self.call(layer, Dynamic::from(handle)) {
-                // Layers wrap each other: layers that were registered later have seen the request, so they
+                // Layers wrap each other. Layers that were registered later have seen the request, so they
                 // see the response that ends it.
                 let mut response = thrown::response(&error, self.kind, &layer.script);
                 if let Some(span) = &mut span {
@@ -234,8 +234,8 @@ impl Layers {
             if layer.side != Side::Response {
                 continue;
             }
-            // A cell for each callback: a script may keep its handle, and its later changes must not reach
-            // this response.
+            // Each callback has its own cell, because a script may keep its handle. Later changes through the
+            // handle must not reach this response.
             let cell = Rc::new(ResponseCell::new(self.kind, place, response));
             let handle = ResponseHandle(Rc::clone(&cell));
             match self.call(layer, Dynamic::from(handle)) {
@@ -252,7 +252,7 @@ impl Layers {
 
     fn call(&self, layer: &Layer, argument: Dynamic) -> Result<(), Box<rhai::EvalAltResult>> {
         let Layer { callback, ast, .. } = layer;
-        // Each callback has its own time limit: a slow callback must not end the next one.
+        // Each callback has its own time limit, so that a slow callback does not end the next one.
         self.deadline.start();
         // Without imports, the direct call is enough. It does not run the script's statements again.
         if !self.has_imports {

@@ -62,8 +62,8 @@ impl SubgraphOutcome {
 /// The response to a request, or the error. All requests that were merged share it.
 type Sent = Result<Reply, Rc<SendError>>;
 
-/// True if the response can be shared by all identical in-flight requests. A cookie belongs to one client: a
-/// client with another client's cookie would continue that client's session.
+/// True if the response can be shared by all identical in-flight requests. A cookie belongs to one client.
+/// With another client's cookie, a client would continue that client's session.
 fn is_for_all(sent: &Sent) -> bool {
     !matches!(sent, Ok(reply) if reply.has(&header::SET_COOKIE))
 }
@@ -107,8 +107,8 @@ impl Subgraph {
                     };
                     self.send_alone(to, &mut headers, body, is_query).await
                 } else {
-                    // Boxed, here and below: the future of a request is as large as the largest of its parts,
-                    // and it moves to the heap as a whole. Each request would pay for features that few
+                    // Boxed, here and below. The future of a request is as large as the largest of its parts,
+                    // and the heap contains all of it. So each request would pay for features that few
                     // configurations use.
                     let asked = (body, is_query);
                     Box::pin(self.fetch(exchange, &self.endpoint, headers, asked)).await
@@ -155,7 +155,7 @@ impl Subgraph {
             headers,
             body: call.body,
         };
-        // A break is used unchanged: its body is a GraphQL response already, so it is not checked again.
+        // A break is used unchanged. Its body is a GraphQL response already, so it is not checked again.
         if let Step::Break(response) = service.request_of(exchange, &mut request, &id).await {
             return SubgraphOutcome::given(response);
         }
@@ -260,7 +260,7 @@ impl Subgraph {
     /// queries.
     async fn send(&self, to: To<'_>, mut headers: HeaderMap, body: Bytes, is_query: bool) -> Sent {
         match &self.flights {
-            // A mutation is never shared: if two clients send one mutation each, both must run.
+            // A mutation is never shared. If two clients send one mutation each, both must run.
             Some(flights) if is_query => {
                 let is_moved = !std::ptr::eq(to.endpoint, &self.endpoint);
                 let moved_to = is_moved.then(|| to.endpoint.as_str());
@@ -288,7 +288,7 @@ impl Subgraph {
             None => body,
             Some(compression) => {
                 headers.insert(header::CONTENT_ENCODING, encoding::name(compression));
-                // Boxed, as in `fetch`: few configurations use it.
+                // Boxed, as in `fetch`, because few configurations use it.
                 Box::pin(encoding::compress(compression, &body, encoding::give_way)).await
             }
         };
@@ -399,7 +399,7 @@ impl Subgraph {
     async fn judge_compressed(&self, mut reply: Reply) -> SubgraphOutcome {
         let coding = reply.content_encoding().unwrap_or_default();
         let most = self.reply_bytes_max;
-        // Decompress before checking the content type: the compressed content may be JSON.
+        // Decompressed before the content type is checked, because the compressed content may be JSON.
         match encoding::expand(coding, &reply.body, most, encoding::give_way).await {
             Ok(body) => reply.body = body,
             Err(reason) => return self.unsendable(&reason),

@@ -127,7 +127,7 @@ fn decode(text: &str) -> Result<Vec<u8>, Refusal> {
 
 impl<'a> Parts<'a> {
     fn read(token: &'a str) -> Result<Self, Refusal> {
-        // Split from the right: the signed part is everything before the last dot.
+        // Split from the right, because the signed part is everything before the last dot.
         let (signed, signature) = token.rsplit_once('.').ok_or(Refusal::Malformed)?;
         let (head, payload) = signed.split_once('.').ok_or(Refusal::Malformed)?;
         let head: Head = serde_json::from_slice(&decode(head)?).map_err(|_| Refusal::Malformed)?;
@@ -286,7 +286,7 @@ impl Tokens {
             return Err(Refusal::Eternal);
         }
         check_times(&claims, now_seconds())?;
-        // Only the set that verified the token counts: issuers of another set must not vouch for it.
+        // Only the set that verified the token counts. Issuers of another set must not vouch for it.
         set.check_origin(&claims)?;
         Ok(claims)
     }
@@ -321,7 +321,7 @@ impl Tokens {
     fn verified_by(&self, parts: &Parts<'_>) -> Result<&KeySet, Refusal> {
         let head = &parts.head;
         let algorithm = keys::algorithm(&head.alg).ok_or(Refusal::Algorithm)?;
-        // The most specific reason wins: a key that matches but does not verify is more useful than a missing
+        // The most specific reason wins. A key that matches but does not verify is more useful than a missing
         // key.
         let mut refusal = Refusal::NoKey;
         for set in &self.sets {
@@ -382,7 +382,7 @@ const REDACTED: &str = "the request is not authenticated";
 
 fn refused(refusal: &Refusal, message: &str) -> Response {
     let status = match refusal {
-        // Not the client's fault: the same token may be valid in a second.
+        // Not the client's fault. The token may be valid in a second.
         Refusal::NoKeysYet => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::UNAUTHORIZED,
     };

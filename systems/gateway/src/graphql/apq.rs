@@ -1,4 +1,4 @@
-//! Automatic persisted queries: clients send the hash of a text instead of the text. They send the text once,
+//! Automatic persisted queries. Clients send the hash of a text instead of the text. They send the text once,
 //! when the gateway does not have it yet.
 
 use std::sync::Arc;

@@ -144,7 +144,7 @@ impl AnswerList {
         } else {
             self.body.extend_from_slice(&reply.body);
         }
-        // A list with one successful response is successful: clients read it only then.
+        // A list with one successful response is successful, because clients read it only then.
         match self.status {
             Some(status) if status == StatusCode::OK => {}
             Some(_) if reply.status != StatusCode::OK => {}

@@ -28,7 +28,7 @@ tokio::task_local! {
     static CLIENT_IS_GONE: ();
 }
 
-/// Marks work as having no client: it does not wait for a plan.
+/// Marks work as having no client. Such work does not wait for a plan.
 pub(crate) async fn without_client(work: impl Future<Output = ()>) {
     CLIENT_IS_GONE.scope((), work).await;
 }
@@ -185,7 +185,8 @@ impl Drop for Planning {
 /// The reply, or an error if the client has disconnected.
 async fn while_wanted(mut reply: oneshot::Receiver<Outcome>) -> Result<Outcome, NotPlanned> {
     std::future::poll_fn(|context| {
-        // Checked at each poll: since the last one, the work may have moved to a task without a client.
+        // Checked at each poll, because the work may have moved to a task without a client since the last
+        // one.
         if CLIENT_IS_GONE.try_with(|()| ()).is_ok() {
             return Poll::Ready(Err(NotPlanned::ClientGone));
         }

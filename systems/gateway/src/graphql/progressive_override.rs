@@ -1,4 +1,5 @@
-//! The `@override` labels, and the context entries with which stages read and activate them.
+//! The `@override` labels, and the context entries for them. Stages read and activate labels through these
+//! entries.
 
 use gateway_extensions::{Exchange, LABELS_TO_OVERRIDE, UNRESOLVED_LABELS, random};
 use gateway_federation::{OverrideLabels, Overrides};

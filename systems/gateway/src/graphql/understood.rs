@@ -71,7 +71,7 @@ pub(crate) fn understand(
     Ok((text, Some(Checked { body, entries })))
 }
 
-/// A request whose variables and extensions stay text. Executor and extensions parse them only if needed.
+/// A request with variables and extensions as text. Executor and extensions parse them only if needed.
 pub(crate) type RawRequest<'a> = GraphqlRequest<'a, RawObject<'a>, RawObject<'a>>;
 
 /// Parses a request that has been checked already. An empty query counts as missing.

@@ -20,7 +20,7 @@ const BODY_MIN: usize = 1024;
 /// Bytes to compress before other requests may run: one or two milliseconds of work.
 const TURN_BYTES: usize = 64 * 1024;
 
-/// Maximum number of large bodies that one worker compresses at a time: brotli needs about 10 MB for each.
+/// Maximum number of large bodies that one worker compresses at a time. Brotli needs about 10 MB for each.
 pub(crate) const PLACES: usize = 8;
 
 /// The supported codings, preferred first.
@@ -56,7 +56,7 @@ pub(crate) async fn compress(
     if reply.body.len() < BODY_MIN || reply.headers.contains_key(header::CONTENT_ENCODING) {
         return;
     }
-    // Before the choice: a plain body depends on the client's header, too.
+    // Before the choice, because a plain body depends on the client's header, too.
     add_to_vary(&mut reply.headers);
     let Some(coding) = choose(accept) else {
         return;

@@ -43,7 +43,7 @@ pub(crate) fn problem(csrf: &Csrf, headers: &HeaderMap) -> Option<String> {
 }
 
 fn is_preflighted(csrf: &Csrf, headers: &HeaderMap) -> bool {
-    // A request without a content type is simple too: `all` is true for no values.
+    // A request without a content type is simple, too, because `all` is true for no values.
     let is_simple = headers.get_all(CONTENT_TYPE).iter().all(|value| {
         let media = value.as_bytes().split(|byte| *byte == b';').next();
         let media = media.unwrap_or_default().trim_ascii();

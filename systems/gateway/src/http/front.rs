@@ -120,7 +120,7 @@ pub(crate) async fn respond(
         reply.headers.insert(name, value);
     }
     if let Some(rest) = account.summary.rest.take() {
-        // Parts are not compressed: compression would delay them or gain little.
+        // Parts are not compressed. Compression would delay them or gain little.
         let first = std::mem::take(&mut reply.body);
         let status = reply.status;
         let body = Outgoing::parts(first, *rest, account, status);

@@ -65,7 +65,7 @@ impl Health {
         }
     }
 
-    /// Marks the gateway as stopping: from now on it is not ready.
+    /// Marks the gateway as stopping. From now on it is not ready.
     pub(crate) fn stopping(&self) {
         // Relaxed: the flag guards no other memory.
         self.is_stopping.store(true, Ordering::Relaxed);
@@ -117,7 +117,7 @@ impl Health {
     pub(crate) fn answer(&self, query: Option<&str>, now: Instant) -> Reply {
         let asks_ready = query.is_some_and(|query| {
             query
-                // `get` instead of an index: in client input, this position may be in the middle of a
+                // `get` instead of an index, because in client input this position may be in the middle of a
                 // character.
                 .get(..5)
                 .is_some_and(|start| start.eq_ignore_ascii_case("ready"))

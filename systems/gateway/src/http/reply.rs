@@ -6,7 +6,7 @@ use graphql_http::Media;
 use http::StatusCode;
 use http::header::{self, HeaderMap, HeaderValue};
 
-/// A whole response, in the form in which it passes the extensions.
+/// A whole response, in the form that passes the extensions.
 pub(crate) type Reply = gateway_extensions::Response;
 
 /// A response that rejects a request.

@@ -58,7 +58,7 @@ pub(crate) async fn serve(
     let mut reply = pipeline::serve(serving, (request, trace), summary).await;
     let (status, body) = match unwrap_response(&reply.body) {
         RestAnswer::Data(body) => (reply.status, body),
-        // Only if the status is GraphQL's 200: a status that a stage or the gateway has set is more precise.
+        // Only if the status is GraphQL's 200. A status from a stage or from the gateway is more precise.
         RestAnswer::Error(status, body) if reply.status == StatusCode::OK => {
             (status_of(status), body)
         }

@@ -16,7 +16,7 @@ pub(crate) struct Summary {
     pub(crate) client: Option<Box<Client>>,
     /// The address that limits count the client by. `None` if they do not count it.
     pub(crate) address: Option<IpAddr>,
-    /// Number of errors in the response.
+    /// Number of errors of the execution.
     pub(crate) error_count: usize,
     /// True if data is missing because of `limits`.
     pub(crate) is_cut: bool,

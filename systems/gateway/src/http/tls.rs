@@ -24,7 +24,7 @@ pub(crate) enum TlsError {
     Identity(String),
 }
 
-/// The gateway's certificate, and the time limit of a handshake. It belongs to a generation: a connection
+/// The gateway's certificate, and the time limit of a handshake. It belongs to a generation, so a connection
 /// accepted after a reload receives the new certificate.
 #[derive(Clone)]
 pub(crate) struct Tls {
@@ -61,7 +61,7 @@ impl Tls {
     /// Performs a TLS handshake with a client.
     ///
     /// # Errors
-    /// Returns the reason, for the log: any client can cause it.
+    /// Returns the reason, only for the log, because any client can cause it.
     pub(crate) async fn accept(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, String> {
         let handshake = self.acceptor.accept(stream);
         match tokio::time::timeout(self.limit, handshake).await {

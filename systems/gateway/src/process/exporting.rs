@@ -12,7 +12,7 @@ use crate::process::process_state::ProcessState;
 /// The export threads.
 pub(crate) struct Exporting {
     process: Arc<ProcessState>,
-    /// The generation whose caches appear in the pushed metrics.
+    /// The generation of the caches in the pushed metrics.
     current: Arc<Mutex<Arc<Generation>>>,
     of: Arc<Exports>,
     running: Vec<Exporter>,

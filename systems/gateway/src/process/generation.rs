@@ -34,7 +34,7 @@ use crate::process::remotes::Remotes;
 use crate::stream::subscription::shares::SubscriptionLimits;
 use crate::stream::subscription::sharing::SharedSources;
 
-/// The files from which a generation is read.
+/// The source files of a generation.
 #[derive(Clone, Debug)]
 pub(crate) struct Sources {
     /// The configuration file. Without it, all keys have their defaults.
@@ -101,7 +101,7 @@ pub(crate) struct Generation {
     pub(crate) demand: Option<Demand>,
     /// TLS settings for clients. `None` without TLS.
     pub(crate) tls: Option<Tls>,
-    /// Files that the configuration includes.
+    /// Files with values for the configuration (`${file.…}`).
     files: Vec<PathBuf>,
     /// Stored operations. `None` if no endpoint is configured.
     pub(crate) rest: Option<RestEndpoints>,
@@ -226,7 +226,7 @@ impl Generation {
             .collect()
     }
 
-    /// Files and folders to watch: a change of one of them requires a new generation.
+    /// Files and folders to watch. A change of one of them requires a new generation.
     pub(crate) fn watched(&self, sources: &Sources) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = sources.config.iter().cloned().collect();
         files.extend(sources.supergraph.clone());
@@ -279,8 +279,8 @@ fn federated(config: &Config, path: &Path) -> Result<Ground, GenerationError> {
 fn merged(config: &Config, sources: &Sources, remotes: &Remotes) -> Ground {
     let schemas = remotes.schemas(config);
     let merged = Merged::new(config, &schemas, options(config), sources.is_development);
-    // Not an error: a service that is down or inconsistent must not remove the other services from the
-    // schema.
+    // Not an error, because a service that is down or inconsistent must not remove the other services from
+    // the schema.
     for (name, reason) in merged.inconsistencies() {
         log::error!("`{name}` is not part of the schema: {reason}");
     }
@@ -305,8 +305,8 @@ fn merged(config: &Config, sources: &Sources, remotes: &Remotes) -> Ground {
     }
 }
 
-/// Warns about keys that name a subgraph outside of the supergraph: they have no effect. Not an error,
-/// because one configuration may serve several supergraphs.
+/// Warns about keys that name a subgraph outside of the supergraph, because they have no effect. Not an
+/// error, because one configuration may serve several supergraphs.
 fn check_names(config: &Config, known: &[&str]) {
     let named = [
         (

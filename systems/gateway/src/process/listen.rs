@@ -40,7 +40,7 @@ impl Listener {
                 Ok(Self::Tcp(listener, address))
             }
             Listen::Unix(path) => {
-                // Removes a socket of an earlier process. Any other kind of file belongs to the user: it
+                // Removes a socket of an earlier process. Any other kind of file belongs to the user, so it
                 // stays, and binding fails. For this reason, links are not followed either.
                 let is_socket = |path: &Path| {
                     std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket())
@@ -86,7 +86,7 @@ pub(crate) async fn accept(
                         let Some(place) = enter(Some(peer)) else {
                             continue;
                         };
-                        // Removed from this runtime: the worker registers the socket with its own.
+                        // Removed from this runtime, because the worker registers the socket with its own.
                         if let Ok(stream) = stream.into_std() {
                             let accepted = Accepted::Tcp {
                                 stream,
@@ -127,7 +127,7 @@ fn deal(workers: &[Mailbox], accepted: Accepted) {
         .iter()
         .min_by_key(|worker| worker.open.load(Ordering::Relaxed));
     let worker = fewest.expect("start-up creates at least one worker");
-    // Counted here and not by the worker: a burst of connections is accepted before any worker runs, and must
+    // Counted here and not by the worker. A burst of connections is accepted before any worker runs, and must
     // be distributed evenly.
     worker.open.fetch_add(1, Ordering::Relaxed);
     // Fails only if the worker has stopped. Then the connection is closed.

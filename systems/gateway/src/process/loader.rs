@@ -67,7 +67,7 @@ impl Loader {
         Ok(generation)
     }
 
-    /// Builds a generation from a configuration and the schemas known so far.
+    /// Builds a generation from a configuration and the schemas that are available now.
     pub(crate) fn build(
         &mut self,
         config: &Arc<Config>,

@@ -177,7 +177,7 @@ impl Shard {
         self: &Arc<Self>,
         subgraphs: impl Iterator<Item = &'a str>,
     ) -> Rc<dyn Observer> {
-        // Looked up by name: a reload may change the numbers of the subgraphs, and their counts must
+        // Looked up by name, because a reload may change the numbers of the subgraphs, and their counts must
         // continue.
         let mut known = lock(&self.subgraphs);
         let subgraphs = subgraphs

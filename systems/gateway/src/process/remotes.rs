@@ -83,11 +83,11 @@ pub(crate) async fn ask_until_loaded(
     remote: &RemoteSchema,
     round: &Weak<()>,
 ) -> Option<SourceSchema> {
-    // Doubles from 100 ms: services that start together with the gateway are found soon. A service that stays
-    // down costs one request every 5 s.
+    // Doubles from 100 ms, so that services that start together with the gateway are found soon. A service
+    // that stays down costs one request every 5 s.
     let (mut pause, longest) = PAUSES;
     loop {
-        // Before the first attempt, too: the service has just failed to respond.
+        // Before the first attempt, too, because the service has just failed to respond.
         tokio::time::sleep(pause).await;
         if round.strong_count() == 0 {
             return None;
@@ -102,8 +102,8 @@ pub(crate) async fn ask_until_loaded(
     }
 }
 
-/// Requests the schema of a service, with the configured headers. There is no client request whose headers
-/// could be added.
+/// Requests the schema of a service, with the configured headers. There is no client request, so no client
+/// headers are added.
 async fn ask(
     client: &Client,
     config: &Config,

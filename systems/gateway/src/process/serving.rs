@@ -44,7 +44,7 @@ pub(crate) struct Lasting {
     pub(crate) subscriptions: Arc<Counts>,
     /// The subscriptions that receive events by callbacks.
     pub(crate) callbacks: Arc<Callbacks>,
-    /// The turns in which this worker completes events.
+    /// The turns for the completion of this worker's events.
     pub(crate) turns: Rc<Turns>,
 }
 

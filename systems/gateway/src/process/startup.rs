@@ -149,9 +149,10 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         arguments.listen.as_ref(),
         arguments.health_listen.as_ref(),
     );
-    // After the configuration is valid and before any worker runs: an address in use ends the start at once.
+    // After the configuration is valid and before any worker runs, so that an address in use ends the start
+    // at once.
     let listeners = open(&sites)?;
-    // Before the addresses are printed: a process that waits for the addresses can then stop the gateway.
+    // Before the addresses are printed. A process that waits for the addresses can then stop the gateway.
     let (sender, events) = mpsc::unbounded_channel();
     signals(sender.clone())?;
     let count = arguments.workers.unwrap_or_else(processors);
@@ -359,7 +360,7 @@ impl Supervisor {
                 Err(_) if !self.paths.is_empty() => {
                     let look = FileStates::at(&self.paths);
                     if look != self.look {
-                        // Before the reload: invalid files must not be read again every half second until
+                        // Before the reload, so that invalid files are not read again every half second until
                         // they are repaired.
                         self.look = look;
                         self.reload("files changed").await;

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use gateway_extensions::TokenKeys;
 use gateway_upstream::Client;
 
-/// Pause between two fetches while there is no key: the gateway is not ready until then.
+/// Pause between two fetches while there is no key. The gateway is not ready until then.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// A key set and its poll interval.
@@ -28,7 +28,7 @@ pub(crate) async fn poll(client: Client, (set, interval): Polled, round: Weak<()
             Some(_) => RETRY.min(interval),
             None => interval,
         };
-        // A minimum pause, even if the configuration allows none.
+        // A minimum pause, even if the configuration allows zero.
         tokio::time::sleep(pause.max(Duration::from_millis(100))).await;
         if round.strong_count() == 0 {
             return;

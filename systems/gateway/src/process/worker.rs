@@ -179,7 +179,7 @@ impl Worker {
         mut place: Place,
         (tracker, open): (&Tracker, Open),
     ) {
-        // Now, and not after the handshake: otherwise the acceptor would wait for clients with a slow
+        // Now, and not after the handshake, because otherwise the acceptor would wait for clients with a slow
         // handshake.
         place.slot.arrived();
         let (worker, tracker) = (Rc::clone(self), tracker.clone());
@@ -312,7 +312,7 @@ struct Open(Arc<AtomicUsize>);
 
 impl Drop for Open {
     fn drop(&mut self) {
-        // Relaxed, as in `listen`: the number is only compared and guards no memory.
+        // Relaxed, as in `listen`, because the number is only compared and guards no memory.
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

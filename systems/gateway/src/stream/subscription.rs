@@ -190,7 +190,7 @@ async fn source(
     let (receiver, begun) =
         sharing::join(sources, config.queue_capacity.get(), key, client, counts);
     if let Some(receiving) = begun {
-        // A task of its own: other clients may use the subscription after this client has left.
+        // A task of its own, because other clients may use the subscription after this client has left.
         tokio::task::spawn_local(receive(Rc::clone(serving), receiving, asked));
     }
     let accepted = receiver.opened().await;

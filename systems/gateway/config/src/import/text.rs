@@ -128,7 +128,7 @@ fn key_text(key: &str) -> String {
     }
 }
 
-/// Converts a text of Hasura: `{{NAME}}` becomes `${env.NAME}`, and a `$` that would start an expansion is
+/// Converts a text of Hasura. `{{NAME}}` becomes `${env.NAME}`, and a `$` that would start an expansion is
 /// doubled.
 pub(super) fn expanded(text: &str) -> String {
     // First, because otherwise the `${env.…}` below would be doubled as well.

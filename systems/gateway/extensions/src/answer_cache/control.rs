@@ -21,8 +21,8 @@ pub(super) struct Freshness {
 }
 
 impl Freshness {
-    /// `None` if the response must not be cached, for example without the header. `usual` is the lifetime if
-    /// the header contains none.
+    /// `None` if the response must not be cached, for example without the header. `usual` is the lifetime for
+    /// a header without a lifetime.
     pub(super) fn read(
         values: &impl Fn(&HeaderName) -> Vec<HeaderValue>,
         usual: Option<Duration>,

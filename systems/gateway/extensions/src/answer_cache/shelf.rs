@@ -273,7 +273,7 @@ impl Shelf {
         format!("{}:s:{name}", self.prefix)
     }
 
-    /// The type comes first: it contains no colon, so two different pairs never make one key.
+    /// The type comes first. It contains no colon, so two different pairs never make one key.
     fn stamp_of_type(&self, subgraph: &str, of: &str) -> String {
         format!("{}:t:{of}:{subgraph}", self.prefix)
     }

@@ -100,7 +100,7 @@ impl<'a> Answer<'a> {
             // `host` describes the message to the gateway, not the response to the client.
             headers.remove(header::HOST);
             let is_typed = headers.contains_key(header::CONTENT_TYPE);
-            // The gateway's own content type applies only if the coprocessor returned none.
+            // The gateway's own content type applies only if the coprocessor did not return a content type.
             let own = std::mem::replace(&mut response.headers, headers);
             if !is_typed {
                 response.headers.extend(own);
@@ -121,7 +121,7 @@ fn part<T: DeserializeOwned>(
         .map_err(|error| CoprocessorError::Answer(format!("{name}: {error}")))
 }
 
-/// Rejects duplicate keys: the coprocessor may have passed on a text that it parsed differently.
+/// Rejects duplicate keys, because the coprocessor may have passed on a text that it parsed differently.
 fn check_unambiguous(name: &str, raw: &RawValue) -> Result<(), CoprocessorError> {
     json_text::check_unambiguous(raw.get())
         .map_err(|ambiguity| CoprocessorError::Answer(format!("{name}: {ambiguity}")))

@@ -38,7 +38,7 @@ pub(super) fn set(engine: &mut Engine, limits: &RhaiLimits) -> Deadline {
         timeout: limits.timeout.0,
     };
     let at = Rc::clone(&deadline.at);
-    // Called at each operation: most calls cost only one comparison.
+    // Called at each operation. Most calls cost only one comparison.
     engine.on_progress(move |operations| {
         let is_over = operations % OPERATIONS_PER_LOOK == 0 && Instant::now() >= at.get();
         is_over.then_some(Dynamic::UNIT)

@@ -21,7 +21,7 @@ pub(super) fn new(
     environment: &Environment,
 ) -> Engine {
     let mut engine = Engine::new();
-    // Zero removes Rhai's limit: scripts are trusted like configuration, and real scripts exceed the default.
+    // Zero removes Rhai's limit. Scripts are trusted like configuration, and real scripts exceed the default.
     engine.set_max_expr_depths(0, 0);
     engine.set_module_resolver(source.resolver(imported));
     services(&mut engine);

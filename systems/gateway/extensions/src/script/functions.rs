@@ -130,7 +130,7 @@ fn logs(engine: &mut Engine, source: &Source) {
 fn millis() -> i64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
-        // A clock before 1970 gives 0: the script gets a wrong time in any case, and usually it only writes a
+        // A clock before 1970 gives 0. The script gets a wrong time in any case, and usually it only writes a
         // log line.
         .ok()
         .and_then(|since| i64::try_from(since.as_millis()).ok())

@@ -260,7 +260,7 @@ impl SubgraphHandle {
     }
 
     pub(super) fn body(&mut self) -> RequestBody {
-        // Parsed at each access until a script assigns it: most scripts never read the body.
+        // Parsed at each access until a script assigns it, because most scripts never read the body.
         if let Some(body) = &*self.0.changed.borrow() {
             return body.clone();
         }

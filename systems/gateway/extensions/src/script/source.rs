@@ -99,7 +99,7 @@ fn collect(
             .extension()
             .is_some_and(|extension| extension == "rhai")
         {
-            // Every path lies below the root folder in which it was found.
+            // Every path lies below its root folder.
             let name = path
                 .strip_prefix(root)
                 .unwrap_or(&path)

@@ -55,7 +55,7 @@ impl Headers {
     pub(super) fn append(&mut self, key: &str, list: Array) -> Thrown<()> {
         let name = name(key)?;
         for item in list {
-            // Converted before borrowing: both can fail, and an error must not leave the map
+            // Converted before borrowing. Both conversions can fail, and an error must not leave the map
             // borrowed.
             let text = item.into_immutable_string()?;
             self.0.borrow_mut().append(name.clone(), value(&text)?);

@@ -46,7 +46,7 @@ enum Material {
     Ed25519(Vec<u8>),
 }
 
-/// The algorithm with this name, or `None` if it is unknown or signs nothing.
+/// The algorithm with this name, or `None` if it is unknown or creates no signature.
 pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
     use Algorithm::*;
     Some(match name {
@@ -81,7 +81,7 @@ pub(super) fn read(text: &[u8], origin: &str) -> Result<Vec<Key>, TokenError> {
     Ok(keys)
 }
 
-/// Without the key material: a secret must not get into a log.
+/// Without the key material, because a secret must not get into a log.
 impl std::fmt::Debug for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Key");
@@ -139,7 +139,7 @@ impl Key {
     }
 
     /// True if a token with this algorithm and key identifier may be signed by this key. The kind of the key
-    /// decides: a public RSA key is never an HMAC secret.
+    /// decides, because a public RSA key must never be used as an HMAC secret.
     pub(super) fn fits(&self, algorithm: Algorithm, id: Option<&str>) -> bool {
         use Algorithm::*;
         let is_kind = match &self.material {
@@ -210,6 +210,6 @@ fn verify(
 
 /// An uncompressed point (SEC 1, 2.3.3).
 fn point(x: Vec<u8>, y: Vec<u8>) -> Vec<u8> {
-    // 4 marks a point whose coordinates are both given.
+    // 4 marks a point with both coordinates.
     [vec![4], x, y].concat()
 }

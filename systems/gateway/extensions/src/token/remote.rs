@@ -19,7 +19,7 @@ use super::keys::{self, Key};
 
 /// Time limit of one fetch.
 const FETCH_LIMIT: Duration = Duration::from_secs(10);
-/// Pause after a failed fetch: many requests can lack a key at the same time.
+/// Pause after a failed fetch, because many requests can lack a key at one moment.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// The key sets of a process. A reload finds the sets of unchanged URLs here.

@@ -815,7 +815,7 @@ fn stages_reach_their_own_url_a_unix_socket_and_http2() {
     });
 }
 
-/// Scripts wrap coprocessors: they run before them on requests and after them on responses. This also applies
+/// Scripts wrap coprocessors. They run before them on requests and after them on responses. This also applies
 /// if the coprocessor ends the request.
 #[test]
 fn a_script_sees_the_break_of_a_coprocessor() {

@@ -129,7 +129,7 @@ fn every_form_of_a_rule_does_what_it_says() {
             r#"[{"propagate": {"named": "x-b", "rename": "x-a"}}, {"propagate": {"matching": "^x-a"}}]"#,
             &["x-a: b"],
         ),
-        // An insert is not a propagation: its value is appended.
+        // An insert is not a propagation, so its value is appended.
         (
             r#"[{"insert": {"name": "x-b", "value": "i"}}, {"propagate": {"named": "x-b"}}]"#,
             &["x-b: b", "x-b: i"],

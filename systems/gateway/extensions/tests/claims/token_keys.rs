@@ -149,7 +149,7 @@ fn a_reload_keeps_the_keys_of_the_same_url() {
             .refresh(&Client::new(ClientSettings::default()))
             .await;
         assert_eq!(status(&worker, &token("one")).await, 200);
-        // A set with other request headers is another set: the server may return other keys for them.
+        // A set with other request headers is another set, because the server may return other keys for them.
         let other = guarded(
             &keys.url,
             r#", "headers": [{"name": "x-tenant", "value": "b"}]"#,

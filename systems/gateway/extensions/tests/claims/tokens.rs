@@ -43,7 +43,7 @@ struct Guard {
     _folder: tempfile::TempDir,
 }
 
-/// A worker whose router verifies tokens in the header of the seed data.
+/// A worker with a router that verifies tokens in the header of the seed data.
 fn guard(keys: &str, of_set: &str, more: &str) -> Guard {
     guard_of(keys, of_set, more, "http://localhost:1")
 }
@@ -66,7 +66,7 @@ fn guard_of(keys: &str, of_set: &str, more: &str, subgraph: &str) -> Guard {
     }
 }
 
-/// The status with which a request is rejected, or `None`.
+/// The status of the rejection, or `None`.
 async fn refused(worker: &Worker, header: Option<&str>) -> (Option<u16>, Exchange) {
     let exchange = exchange(&[]);
     let mut request = Request::default();

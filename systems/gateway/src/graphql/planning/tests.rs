@@ -27,7 +27,7 @@ fn large() -> String {
     format!("{{locations{{{fields}}}}}")
 }
 
-/// Planning without threads: a test does the work itself.
+/// Planning without threads. A test does the work itself.
 fn planning(large_max: usize) -> Planning {
     Planning::without_threads(large_max, Arc::default())
 }

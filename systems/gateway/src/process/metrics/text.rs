@@ -407,7 +407,7 @@ fn list(scrape: &mut Scrape<'_>, listed: Listed) -> Result {
     scrape.counter(name, help, rejected)
 }
 
-/// Writes the metrics of exports to collectors. Writes no lines if nothing is exported.
+/// Writes the metrics of exports to collectors. Writes no lines without exports.
 fn exported(scrape: &mut Scrape<'_>, counts: &Exported) -> Result {
     let spans = Exported::of(&counts.exported);
     let lost = [

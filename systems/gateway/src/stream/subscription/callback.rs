@@ -273,7 +273,7 @@ pub(crate) async fn answer(
         Ok(said) => said,
         Err(status) => return answered(status),
     };
-    // A task of its own: if one client receives an event, all clients must, even if the subgraph disconnects.
+    // A task of its own. If one client receives an event, all clients must, even if the subgraph disconnects.
     let done = tokio::task::spawn_local(async move { carry_out(&known, said).await });
     answered(done.await.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
 }

@@ -253,7 +253,7 @@ impl Feed {
         };
         let made = {
             let make = pin!(self.make());
-            // The end comes first: a constant stream of events must not delay it.
+            // The end comes first, so that a constant stream of events cannot delay it.
             match select(pin!(over), make).await {
                 Either::Left((end, _)) => Err(end),
                 Either::Right((made, _)) => made,

@@ -164,7 +164,7 @@ impl Opened {
         self.request.is_some()
     }
 
-    /// Counts an event for which the client received a response.
+    /// Counts an event after its response.
     pub(crate) fn answered(&self) {
         self.counts.events.fetch_add(1, Ordering::Relaxed);
     }

@@ -15,7 +15,7 @@ use super::opened::Counts;
 
 /// Maximum number of bytes in one client's queue, unless it contains a single event.
 const BYTES_MAX: usize = 4 << 20;
-/// Maximum number of bytes in the queues of all clients: thousands of clients that read nothing could use
+/// Maximum number of bytes in the queues of all clients. Otherwise, thousands of slow clients could use
 /// gigabytes.
 const BYTES_OF_ALL_MAX: usize = 64 << 20;
 
@@ -126,11 +126,11 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    /// True if the oldest event must be dropped: the queue exceeds its own limits, or it uses more bytes than
-    /// the queues of all clients have left. In the second case, even a single event is dropped.
+    /// True if the oldest event must be dropped. Either the queue exceeds its own limits, or it uses more
+    /// bytes than the queues of all clients have left. In the second case, even a single event is dropped.
     ///
-    /// A queue may use as many bytes as are left, not all of them. So clients that read nothing cannot block
-    /// the events of other clients: if n clients fill their queues, each uses 1/(n + 1) of the total.
+    /// A queue may use as many bytes as are left, not all of them. So slow clients cannot block the events of
+    /// other clients. If n clients fill their queues, each uses 1/(n + 1) of the total.
     fn has_too_much(&self, waiting: &Waiting) -> bool {
         let of_one = waiting.events.len() > 1
             && (waiting.events.len() > self.capacity || waiting.bytes > BYTES_MAX);

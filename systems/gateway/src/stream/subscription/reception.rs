@@ -137,7 +137,7 @@ async fn turn(serving: &Serving, source: &Source) -> Result<(Arc<Asked>, Turn), 
 }
 
 /// The result of a future. If the gateway stops or a new generation takes over, it never returns. Then the
-/// attempt is pointless: each client receives the reason from its own body, and leaves.
+/// attempt is pointless, because each client receives the reason from its own body, and leaves.
 async fn while_serving<T>(serving: &Serving, future: impl Future<Output = T>) -> T {
     let drained = pin!(serving.lasting.drain.begun());
     let retired = pin!(serving.retired());

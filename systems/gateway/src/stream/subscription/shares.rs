@@ -124,7 +124,7 @@ mod tests {
         let second = fill(address(2), of(10));
         let third = fill(address(3), of(10));
         assert_eq!((first.len(), second.len(), third.len()), (5, 3, 1));
-        // This machine's own requests have no address: they can use all that is left.
+        // This machine's own requests have no address, so they can use all that is left.
         let own = fill(None, of(10));
         assert_eq!((own.len(), shares.taken()), (1, 10));
         assert!(shares.take(1, address(4), of(10)).is_none());

@@ -1,11 +1,11 @@
 //! Subscriptions at subgraphs. All clients with identical requests share one.
 //!
 //! The task that receives the subgraph's events runs on the worker of the first client. It does not belong to
-//! this client: the first client may leave, and only when the last client leaves does the task end. A new
-//! client receives the events from then on. Each client has a queue of its own. Its events are completed for
-//! this client alone.
+//! this client. The first client may leave, and the task ends only when the last client leaves. A new client
+//! receives the events from then on. Each client has a queue of its own. Its events are completed for this
+//! client alone.
 //!
-//! All workers share the subscriptions, but only within one generation: after a reload, clients do not join
+//! All workers share the subscriptions, but only within one generation. After a reload, clients do not join
 //! subscriptions of the old generation.
 
 use std::collections::{BTreeMap, HashMap};
@@ -21,8 +21,8 @@ use super::asked::Asked;
 use super::opened::Counts;
 use super::queue::{Ending, Event, Kept, Queue};
 
-/// Clients that receive an event before other tasks of the thread run. Delivery is short: the completion of
-/// an event has turns of its own, and a subgraph must not wait for it.
+/// Clients that receive an event before other tasks of the thread run. Delivery is short, because the
+/// completion of an event has turns of its own, and a subgraph must not wait for it.
 pub(super) const CLIENTS_AT_ONCE: usize = 512;
 
 /// The properties that two subscriptions must have in common to be shared.
@@ -193,8 +193,7 @@ impl Source {
         self.first_left.notified().await;
     }
 
-    /// The request to send again: the request of the oldest client with a valid token. `None` if there is no
-    /// such client.
+    /// The request to send again, from the oldest client with a valid token. `None` if no token is valid.
     pub(crate) fn asked(&self, now: Instant) -> Option<Arc<Asked>> {
         let clients = lock(&self.clients);
         let mut members = clients.members.values();
@@ -342,7 +341,7 @@ impl Drop for Receiving {
                 .get(key)
                 .is_some_and(|it| Arc::ptr_eq(it, &self.source));
             if is_ours {
-                // The entry is not ours: it belongs to an identical subscription that began after the end of
+                // The entry is not ours. It belongs to an identical subscription that began after the end of
                 // this one.
                 sources.remove(key);
             }

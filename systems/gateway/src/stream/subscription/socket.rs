@@ -28,11 +28,11 @@ pub(crate) const OPENING_MAX: Duration = Duration::from_secs(10);
 const WRITE_MAX: Duration = Duration::from_secs(5);
 /// Time limit for the closing messages.
 const GOODBYE_MAX: Duration = Duration::from_secs(1);
-/// Messages before other tasks of the thread run: a subgraph may send without a pause.
+/// Messages before other tasks of the thread run, because a subgraph may send without a pause.
 const MESSAGES_AT_ONCE: usize = 32;
 /// The id of the only operation of a connection.
 const ID: &str = "1";
-/// Close reasons of a subgraph are truncated to this length.
+/// Maximum number of characters of a subgraph's text in a message. Longer texts are truncated.
 const REASON_CHARS_MAX: usize = 200;
 
 /// Error code if other subscriptions and requests use all connections, as for any request.
@@ -51,7 +51,7 @@ pub(crate) struct Broken {
 }
 
 impl Broken {
-    /// A permanent failure: the next attempt would fail too.
+    /// A permanent failure. The next attempt would fail, too.
     fn new(code: &'static str, reason: impl Into<String>) -> Self {
         Self {
             code,
@@ -60,7 +60,7 @@ impl Broken {
         }
     }
 
-    /// Marks the failure as temporary: the next attempt may succeed.
+    /// Marks the failure as temporary. The next attempt may succeed.
     fn passing(self) -> Self {
         Self {
             is_passing: true,

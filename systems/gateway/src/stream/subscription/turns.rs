@@ -45,7 +45,7 @@ impl Turn {
         while self.has_room()
             && let Some((bytes, waiting)) = self.waiting.pop_front()
         {
-            // A completion whose client has left uses no part of the turn.
+            // A completion without its client uses no part of the turn.
             if waiting.send(()).is_ok() {
                 self.begin(bytes);
             }

@@ -77,7 +77,7 @@ fn is_moved(path: &[&str]) -> bool {
     })
 }
 
-/// Shows that the test above can fail: at each place, it reports other keys.
+/// Shows that the test above can fail. At each place, it reports other keys.
 #[test]
 fn keys_that_the_original_does_not_have_are_unknown() {
     let mut missed = Vec::new();

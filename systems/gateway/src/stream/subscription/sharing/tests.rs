@@ -95,7 +95,7 @@ fn an_event_is_given_to_so_many_clients_in_a_turn_and_in_one_order() {
     let mut first = pin!(push(source));
     assert!(first.as_mut().poll(&mut context).is_pending());
     assert_eq!(served(&receivers), CLIENTS_AT_ONCE);
-    // Clients join and leave in between: a new client receives the events from then on.
+    // Clients join and leave in between. A new client receives the events from then on.
     receivers.push(join());
     drop(receivers.remove(CLIENTS_AT_ONCE));
     let mut second = pin!(push(source));
