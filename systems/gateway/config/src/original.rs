@@ -1,8 +1,8 @@
 //! The keys of Apollo Router's schema that have no code behind them here.
 //!
 //! A key of the original either works (the structs contain it), is accepted without effect, or is refused
-//! because the gateway's behavior would be wrong. [`UNSERVED`] is the only list of the keys that do not work.
-//! The check, the JSON Schema, the log, `gateway check` and the README's table use this list.
+//! because ignoring it would be wrong. [`UNSERVED`] is the only list of the keys that do not work. The check,
+//! the JSON Schema, the log, `gateway check` and the README's table use this list.
 
 /// The treatment of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

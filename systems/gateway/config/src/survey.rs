@@ -18,7 +18,7 @@ pub struct Survey {
     pub works: Vec<Told>,
     /// Keys that are accepted and have no effect.
     pub without_effect: Vec<Told>,
-    /// Keys that the gateway does not support, and that would make its behavior wrong.
+    /// Unsupported keys that must not be ignored, because the gateway would then behave wrongly.
     pub refused: Vec<Told>,
 }
 

@@ -1,4 +1,4 @@
-//! Rules for the headers of subgraph requests, in the order in which they run.
+//! Rules for the headers of subgraph requests, in their order of execution.
 //!
 //! If an earlier propagation has set a header, later propagations skip it. This does not apply to insert and
 //! remove. Patterns never match headers of the connection or of content negotiation.

@@ -91,7 +91,7 @@ fn add_to_vary(headers: &mut HeaderMap) {
     headers.insert(header::VARY, value);
 }
 
-/// The coding with the highest weight. If weights are equal, the first one of [`CODINGS`] wins.
+/// The coding with the highest weight. If weights are equal, the order of [`CODINGS`] decides.
 fn choose(accept: &str) -> Option<Coding> {
     let mut best: Option<(u16, usize)> = None;
     for range in accept.split(',') {

@@ -196,7 +196,7 @@ impl Snapshot {
             let count = sum(counts.iter().map(|it| &it.retried));
             ([("subgraph_name", name.as_str())], count)
         });
-        // Written only for subgraphs with retries.
+        // Written only for subgraphs with retried requests.
         let retried: Vec<_> = retried.filter(|(_, count)| *count > 0).collect();
         scrape.counters(
             "apollo_router_http_request_retry",

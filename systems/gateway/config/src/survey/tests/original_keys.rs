@@ -40,7 +40,8 @@ fn not_known(above: &[&str], keys: &[&str]) -> Vec<String> {
     let messages = mistakes.iter().map(|it| it.message.clone());
     let is_of_form = |it: &String| it.ends_with("found a mapping") || it.ends_with("found a list");
     messages
-        // A key of another place with a shared structure is detected only when it is read: a "field".
+        // `unknown field` is serde's message. If a key belongs to another place that shares the struct, only
+        // serde detects it.
         .filter(|it| it.starts_with("unknown ") || is_of_form(it))
         .collect()
 }
