@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn other_work_has_its_turn_between_the_clients_of_one_event() {
         assert_eq!(most_at_once(5, 10), 5);
-        // The middle of two turns may lie between two turns of the other tasks.
+        // Parts of two turns may run between two turns of the other tasks.
         assert!((1..=2 * EVENTS_AT_ONCE).contains(&most_at_once(1_000, 10)));
         assert!((1..=2).contains(&most_at_once(100, BYTES_AT_ONCE)));
         assert!((1..=4).contains(&most_at_once(100, BYTES_AT_ONCE / 2)));
