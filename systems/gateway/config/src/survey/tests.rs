@@ -1,5 +1,5 @@
-//! Configurations as people have them. Those that name a repository have the keys of a file there,
-//! typed anew and shortened.
+//! Configurations from practice. A comment with a repository name means that the test has the keys of that
+//! repository's file, retyped and shortened.
 
 use std::path::Path;
 
@@ -145,7 +145,7 @@ fn answers_in_redis_and_traces_by_variables_start() {
 
 #[test]
 fn connectors_and_a_variable_start() {
-    // DaleStudy/graphql, router.yaml; its supergraph has connectors and is refused for them.
+    // DaleStudy/graphql, router.yaml. Its supergraph has connectors and is refused for them.
     let text = "supergraph: {listen: 0.0.0.0:8080}\n\
         cors: {allow_any_origin: true}\n\
         connectors: {sources: {github.github: {$config: {token: '${env.GITHUB_API_TOKEN}'}}}}\n\
@@ -342,7 +342,7 @@ fn subscriptions_need_a_way_for_events_to_come() {
     no effect: 1 subscription.max_reconnect_attempts
     starts
     ");
-    // In the forms of all versions of the original.
+    // In the formats of all versions of the original.
     for keys in [
         "enable_deduplication: false",
         "deduplication: {enabled: false, ignored_headers: [user-agent]}",

@@ -23,7 +23,7 @@ fn cache(more: &str) -> AnswerCache {
         .unwrap()
 }
 
-/// In memory, nothing is waited for.
+/// Runs a future that never waits, because the cache is in memory.
 fn at_once<T>(work: impl Future<Output = T>) -> T {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
@@ -43,7 +43,7 @@ fn reply(control: &'static str, body: &str) -> Reply {
     )
 }
 
-/// Asks as a gateway does; the subgraph answers by `answer`, told what it is asked.
+/// Sends a request as the gateway does. `answer` plays the subgraph and receives the request body.
 fn ask(
     cache: &AnswerCache,
     subgraph: &str,
@@ -89,7 +89,7 @@ fn entities(ids: &[u32]) -> String {
     )
 }
 
-/// Answers each entity that is asked for with its id.
+/// Responds with the id of each requested entity.
 fn names(control: &'static str) -> impl Fn(&str) -> Reply {
     move |body| {
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
@@ -122,7 +122,7 @@ fn entities_are_kept_one_by_one_and_only_others_are_asked_for() {
         let told = ask(&cache, "a", None, &entities(ids), &answer);
         assert_eq!(told, (whole(ids), asked), "{ids:?}");
     }
-    // Another subgraph, and another selection, are others.
+    // Another subgraph or another selection has another key.
     assert_eq!(ask(&cache, "b", None, &entities(&[1]), &answer).1, 1);
     let other = entities(&[1]).replace("{name}", "{n:name}");
     assert_eq!(ask(&cache, "a", None, &other, &answer).1, 1);
@@ -143,7 +143,7 @@ fn an_answer_with_errors_is_not_kept_and_its_request_is_sent_whole() {
     assert_eq!(ask(&cache, "a", None, &entities(&[1, 2]), failing).1, 2);
     let short = |_: &str| reply("max-age=60", r#"{"data":{"_entities":[]}}"#);
     assert_eq!(ask(&cache, "a", None, &entities(&[1, 2]), short).1, 2);
-    // Nothing of it was kept.
+    // No entity was stored.
     let (_, asked) = ask(&cache, "a", None, &entities(&[2]), names("max-age=60"));
     assert_eq!(asked, 1);
     for body in [
@@ -204,7 +204,7 @@ fn what_is_said_to_be_out_of_date_is_not_found() {
     assert_eq!(ask_both(), (0, 0));
     at_once(cache.invalidate("a", None)).unwrap();
     assert_eq!(ask_both(), (1, 1));
-    // What was under way meanwhile is not found later.
+    // Responses that were in flight during the invalidation are not found later.
     let headers = HeaderMap::new();
     let body = Bytes::from_static(b"{\"query\":\"{late}\"}");
     let question = || Question {
@@ -257,7 +257,7 @@ fn no_answer_takes_the_room_of_all_others() {
     };
     let small = || -> usize { (0..20).map(|it| ask_for(&format!("a{it}"), 1_000)).sum() };
     assert_eq!((small(), small()), (20, 0));
-    // More than a sixteenth.
+    // More than a sixteenth of the memory.
     for length in [11_000, 150_000] {
         assert_eq!((ask_for("b", length), ask_for("b", length)), (1, 1));
     }
