@@ -1,4 +1,4 @@
-//! The README's table of keys, made from the schema and from the list of keys without code.
+//! The table of keys in `docs/gateway/apollo-router.md`, made from the schema and from the list of keys without code.
 
 use std::collections::BTreeMap;
 

@@ -2,8 +2,8 @@
 //!
 //! Each key of the original is one of three: it works (the structs have it), it is accepted without
 //! effect, or it is refused because serving without it would be wrong. [`UNSERVED`] is the only list
-//! of the last two; the check, the JSON Schema, the log, `gateway check` and the README's table come
-//! from it.
+//! of the last two; the check, the JSON Schema, the log, `gateway check` and the table of
+//! `docs/gateway/apollo-router.md` come from it.
 
 /// What becomes of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ const ONE_CONNECTION: &str = "there is one connection to each Redis";
 const NO_REDIS_TLS: &str = "Redis is not spoken to with TLS, and answers would travel in the clear: remove it, or name a tunnel on this machine in `urls`";
 const NO_MAINTENANCE: &str = "nothing is searched for in Redis to be deleted";
 const NO_LONGER: &str = "an answer is kept no longer for being asked for";
-const OWN_METRICS: &str = "metrics are those of the README";
+const OWN_METRICS: &str = "metrics are those of docs/gateway/telemetry.md";
 const OTLP_ONLY: &str = "a collector that gets OTLP can pass it on";
 const BARE_SPANS: &str = "spans have no events and no links";
 const W3C_ONLY: &str = "traces go on by `traceparent` of the W3C";
@@ -214,7 +214,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     idle("experimental_api_schema_generation_mode", OWN_PLANNER),
     idle(
         "progressive_override",
-        "labels are always told to stages, see the README",
+        "labels are always told to stages, see docs/gateway/apollo-router.md",
     ),
     // How subgraphs are reached.
     idle("traffic_shaping/all/dns_resolution_strategy", RESOLVER),
@@ -375,7 +375,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     idle("telemetry/exporters/metrics/datadog", OTLP_ONLY),
     idle(
         "telemetry/instrumentation",
-        "metrics, and the log of requests, have the names of the README",
+        "metrics, and the log of requests, have the names of docs/gateway/telemetry.md",
     ),
     idle("telemetry/experimental_logging", OWN_LOG),
     idle(
