@@ -1,4 +1,4 @@
-//! Builds the README's table of keys from the schema and the list of keys without code.
+//! Builds the table of keys in `docs/gateway/apollo-router.md` from the schema and the list of keys without code.
 
 use std::collections::BTreeMap;
 

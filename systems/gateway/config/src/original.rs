@@ -2,7 +2,7 @@
 //!
 //! A key of the original either works (the structs contain it), is accepted without effect, or is refused
 //! because ignoring it would be wrong. [`UNSERVED`] is the only list of the keys that do not work. The check,
-//! the JSON Schema, the log, `gateway check` and the README's table use this list.
+//! the JSON Schema, the log, `gateway check` and the table of `docs/gateway/apollo-router.md` use this list.
 
 /// The treatment of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ const ONE_CONNECTION: &str = "there is one connection to each Redis";
 const NO_REDIS_TLS: &str = "Redis is not spoken to with TLS, and answers would travel in the clear: remove it, or name a tunnel on this machine in `urls`";
 const NO_MAINTENANCE: &str = "nothing is searched for in Redis to be deleted";
 const NO_LONGER: &str = "an answer is kept no longer for being asked for";
-const OWN_METRICS: &str = "metrics are those of the README";
+const OWN_METRICS: &str = "metrics are those of docs/gateway/telemetry.md";
 const OTLP_ONLY: &str = "a collector that gets OTLP can pass it on";
 const BARE_SPANS: &str = "spans have no events and no links";
 const W3C_ONLY: &str = "traces go on by `traceparent` of the W3C";
@@ -213,7 +213,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     idle("experimental_api_schema_generation_mode", OWN_PLANNER),
     idle(
         "progressive_override",
-        "labels are always told to stages, see the README",
+        "labels are always told to stages, see docs/gateway/apollo-router.md",
     ),
     // Connections to subgraphs.
     idle("traffic_shaping/all/dns_resolution_strategy", RESOLVER),
@@ -374,7 +374,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     idle("telemetry/exporters/metrics/datadog", OTLP_ONLY),
     idle(
         "telemetry/instrumentation",
-        "metrics, and the log of requests, have the names of the README",
+        "metrics, and the log of requests, have the names of docs/gateway/telemetry.md",
     ),
     idle("telemetry/experimental_logging", OWN_LOG),
     idle(

@@ -1,4 +1,4 @@
-//! The quick start of the README, on free ports.
+//! The quick start of the manual, `docs/gateway/start.md`, on free ports.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,9 +38,9 @@ fn start_planets(flags: &[&str]) -> Process {
     Process::start(&mut command)
 }
 
-/// The lines of the first shell block of the README.
+/// The lines of the first shell block of `docs/gateway/start.md`.
 fn commands() -> Vec<String> {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
+    let readme = fs::read_to_string(root().join("docs/gateway/start.md"));
     let readme = readme.unwrap();
     let (_, block) = readme.split_once("```sh\n").unwrap();
     let (block, _) = block.split_once("```").unwrap();
@@ -56,9 +56,9 @@ fn body_of(command: &str) -> Option<String> {
     })
 }
 
-/// Each `curl` of the README's section about merged schemas, with what its answer begins with.
+/// Each `curl` of `docs/gateway/merged-schemas.md`, with the beginning of its answer.
 fn merged_commands() -> Vec<(String, String)> {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
+    let readme = fs::read_to_string(root().join("docs/gateway/merged-schemas.md"));
     let readme = readme.unwrap();
     let (_, section) = readme.split_once("## Remote schemas, actions").unwrap();
     let (_, block) = section.split_once("```sh\n").unwrap();

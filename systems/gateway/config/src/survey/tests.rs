@@ -275,16 +275,16 @@ fn a_key_at_both_of_its_places_is_a_mistake() {
 
 #[test]
 fn the_readme_has_the_table_of_keys() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/gateway/apollo-router.md");
     let readme = std::fs::read_to_string(&path).unwrap();
     let (begin, end) = (
         "<!-- keys: cargo xtask schema -->\n",
         "<!-- end of keys -->",
     );
-    let (before, rest) = readme.split_once(begin).expect("the README has the marker");
+    let (before, rest) = readme.split_once(begin).expect("the page has the marker");
     let (_, after) = rest
         .split_once(end)
-        .expect("the README has the end's marker");
+        .expect("the page has the marker of the end");
     let now = format!("{before}{begin}{}{end}{after}", crate::key_table());
     #[expect(clippy::disallowed_methods, reason = "set by `cargo xtask schema`")]
     let update = std::env::var("UPDATE_SCHEMAS").is_ok();
@@ -294,7 +294,7 @@ fn the_readme_has_the_table_of_keys() {
     }
     assert!(
         readme == now,
-        "the README's table of keys is old; run `cargo xtask schema`"
+        "the table of keys in docs/gateway/apollo-router.md is old; run `cargo xtask schema`"
     );
 }
 
