@@ -44,10 +44,6 @@ pub(super) struct QueryRoot;
 )]
 impl QueryRoot {
     /// Products: the first 100 by id, or as asked.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "they are the arguments of the field"
-    )]
     async fn product(
         &self,
         context: &Context<'_>,
@@ -70,10 +66,6 @@ impl QueryRoot {
     }
 
     /// Line items: the first 100 by id, or as asked.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "they are the arguments of the field"
-    )]
     #[graphql(name = "lineItem")]
     async fn line_item(
         &self,
