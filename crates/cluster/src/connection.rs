@@ -12,9 +12,9 @@ use tokio::runtime::Runtime;
 use crate::call::{Asked, Resource, Verb};
 use crate::error::ClusterError;
 
-/// Time in which the API server must accept a connection.
+/// Time limit for the API server to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Time in which the API server must respond.
+/// Time limit for a response of the API server.
 const READ_TIMEOUT: Duration = Duration::from_secs(15);
 /// Time to wait for an API server that is away.
 const AWAY_MOST: Duration = Duration::from_secs(90);
@@ -38,7 +38,7 @@ pub struct Connection {
     is_stopped: Box<dyn Fn() -> bool>,
 }
 
-/// True if the user can stop a call.
+/// The effect of a stop request on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heed {
     /// A stop request ends the call between two tries.

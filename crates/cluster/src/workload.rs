@@ -43,7 +43,7 @@ pub struct Workload {
     pub deadline: Duration,
 }
 
-/// The check by which a kubelet finds that a container is ready.
+/// The check that makes a container ready for a kubelet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// The container accepts connections.

@@ -112,8 +112,8 @@ impl<'a> EpollEngine<'a> {
 
     /// Waits once and handles all events.
     ///
-    /// Three stretches are checked for pauses, each against its intended time: sending (none), the wait (the
-    /// requested time) and the handling of events (none). A thread that lost its core is therefore noticed in
+    /// Three stretches are checked for pauses, each against its intended time: sending (0), the wait (the
+    /// requested time) and the handling of events (0). A thread that lost its core is therefore noticed in
     /// every stretch.
     fn turn(&mut self) {
         let begin_ns = self.now_ns;
@@ -254,12 +254,12 @@ impl<'a> EpollEngine<'a> {
         }
     }
 
-    /// Sends the prepared request, on a new connection if none is open.
+    /// Sends the prepared request, on a new connection if there is no open one.
     #[inline]
     fn go(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         connection.has_slot = true;
-        // The server sets the time for which it keeps an idle connection.
+        // The server sets the lifetime of an idle connection.
         if self.now_ns >= connection.idle_until_ns {
             connection.close();
         }

@@ -34,7 +34,7 @@ use lines::{name_fault, unfolded};
 /// Header lines that need no allocation. A response may have more.
 const HEADERS_USUAL: usize = 128;
 
-/// Time before the end of the server's idle timeout from which a connection is no longer used.
+/// A connection is no longer used this long before the server's idle timeout ends.
 const IDLE_MARGIN_NS: u64 = 1_000_000_000;
 
 /// Bytes of the shortest header line, `a:` and a line feed.

@@ -20,10 +20,10 @@ pub struct Behavior {
     pub burn_every: u64,
     /// True if the kernel spends [`burn`](Behavior::burn) by reading zeros. False if the program spends it.
     pub burn_in_kernel: bool,
-    /// Bytes of memory that are written on each request, one in each cache line. This simulates a neighbor
-    /// that evicts caches. 0 for none.
+    /// Bytes of memory to write on each request, one in each cache line. This simulates a neighbor that
+    /// evicts caches. 0 for none.
     pub thrash_bytes: usize,
-    /// One stretch in which the server does no work.
+    /// One pause of the server.
     pub stall: Option<Stall>,
     /// Length of a body in bytes. From [`Behavior::JSON_BYTES_MIN`] on it is a GraphQL response.
     pub body_bytes: usize,
@@ -74,7 +74,7 @@ pub struct Mix {
     total: u64,
 }
 
-/// A stretch in which the server does no work. Requests that arrive in it wait for its end.
+/// A pause of the server. Requests that arrive during the pause wait for its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     /// Length of the stretch.
@@ -84,7 +84,7 @@ pub struct Stall {
 }
 
 impl Behavior {
-    /// Length from which a body is `{"data":{"fill":"xxx"}}`. A shorter body is `xxx`.
+    /// The shortest length of a `{"data":{"fill":"xxx"}}` body. A shorter body is `xxx`.
     pub const JSON_BYTES_MIN: usize = 20;
 
     /// Checks that the behavior is possible.
