@@ -32,7 +32,7 @@ pub struct PodState {
 pub enum Phase {
     /// It is starting, with the reason that it does not run yet.
     Coming(String),
-    /// Its containers run, but are not ready yet.
+    /// The containers run, but are not ready yet.
     Running,
     /// It is ready.
     Ready,

@@ -1,9 +1,9 @@
 //! Places in requests. Values that the lab defines are filled in while it is checked. Values that differ from
 //! request to request are left to the load.
 //!
-//! A name in braces is first looked up among the names of the load (columns, ranges, captured values,
-//! `index`, `random:1..9`), then among the names of the variant: `name`, its factors, the settings. A name
-//! without a match is a mistake, so that a typo is not sent a million times.
+//! A name in braces is first looked up among the names of the load: columns, ranges, captured values,
+//! `index`, `random:1..9`. Then it is looked up among the names of the variant: `name`, its factors, the
+//! settings. A name without a match is a mistake, so that a typo is not sent a million times.
 
 use model::Data;
 use yaml_with_places::{Finding, Place, did_you_mean};

@@ -150,7 +150,7 @@ impl<'a> Sent<'a> {
         let sending = Sending {
             sent: self,
             places: Places {
-                // It is sent once, so nothing differs from request to request.
+                // It is sent once, so it has no values that differ from request to request.
                 data: None,
                 ..self.places(&[])
             },
@@ -172,7 +172,7 @@ impl<'a> Sent<'a> {
         let sending = Sending {
             sent: self,
             places: Places {
-                // It is sent once, so nothing differs from request to request.
+                // It is sent once, so it has no values that differ from request to request.
                 data: None,
                 ..self.places(&[])
             },
@@ -212,7 +212,7 @@ fn check_names(found: &[Found], reading: &mut Reading<'_>) {
     }
 }
 
-/// The context in which the requests of a variant are read.
+/// The context for reading the requests of a variant.
 struct Sending<'s, 'a> {
     sent: &'s Sent<'a>,
     places: Places<'s>,
@@ -403,7 +403,7 @@ impl Sending<'_, '_> {
         filled
     }
 
-    /// Checks the header lines of a request.
+    /// Adds header lines. A later line replaces an earlier line with the same name.
     fn add_headers(
         &self,
         headers: &Headers,

@@ -22,7 +22,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// The largest window of zstd in HTTP (RFC 9659): 8 MiB, as a power of two.
 const ZSTD_WINDOW_LOG: u32 = 23;
 
-/// A content coding.
+/// A supported content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Coding {
     Gzip,
@@ -76,8 +76,8 @@ pub enum CodingError {
     },
 }
 
-/// The value of `Content-Encoding`, where it says more than nothing: lines joined, lower case, without
-/// `identity`.
+/// Returns the value of `Content-Encoding`: lines joined, lower case, without `identity`. `None` if no coding
+/// remains.
 pub(crate) fn joined<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<String> {
     let codings: Vec<String> = values
         .flat_map(|value| names(&String::from_utf8_lossy(value)))
@@ -94,18 +94,18 @@ fn names(codings: &str) -> Vec<String> {
         .collect()
 }
 
-/// The content of a body whose `Content-Encoding` is `coding`, of at most `most` bytes.
+/// Returns the content of a body with the `Content-Encoding` `coding`, at most `most` bytes.
 ///
 /// # Errors
-/// When a coding is unknown, the body is damaged or cut, or its content is larger.
+/// If a coding is unknown, the body is damaged or cut, or its content is larger.
 pub fn decoded(coding: &str, body: &[u8], most: usize) -> Result<Vec<u8>, CodingError> {
     let codings = read(coding)?;
-    // The answer to a HEAD, or a 304: the header tells of a body that is not there.
+    // The response to a HEAD, or a 304. The header describes a body that is absent.
     if body.is_empty() {
         return Ok(Vec::new());
     }
     let mut content = body.to_vec();
-    // They are listed in the order in which they were put on.
+    // They are listed in the order of encoding.
     for one in codings.into_iter().rev() {
         content = one.undo(&content, most).map_err(|fault| match fault {
             Fault::Truncated => CodingError::Truncated {
@@ -145,7 +145,7 @@ fn read(codings: &str) -> Result<Vec<Coding>, CodingError> {
     }
 }
 
-/// What may be wrong with one coding.
+/// The possible faults of one coding.
 enum Fault {
     Truncated,
     Damaged(String),
@@ -164,7 +164,7 @@ impl Fault {
 impl Coding {
     fn undo(self, body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
         match self {
-            // All members: a body may be several, one behind the other (RFC 1952, section 2.2).
+            // All members, because a body may consist of several members (RFC 1952, section 2.2).
             Coding::Gzip => drain(MultiGzDecoder::new(body), most),
             Coding::Deflate => inflate(body, most),
             Coding::Brotli => unbrotli(body, most),
@@ -180,7 +180,7 @@ impl Coding {
     }
 }
 
-/// Reads to the end, or to the first byte that is too much.
+/// Reads to the end, or to the first byte beyond the limit.
 fn drain(mut decoder: impl Read, most: usize) -> Result<Vec<u8>, Fault> {
     let mut content = Vec::new();
     let mut piece = vec![0; PIECE_BYTES];
@@ -195,7 +195,7 @@ fn drain(mut decoder: impl Read, most: usize) -> Result<Vec<u8>, Fault> {
     }
 }
 
-/// `deflate` is zlib by the standard, and raw deflate by some servers; clients read both.
+/// Decodes `deflate`, which is zlib by the standard, but raw deflate from some servers. Clients read both.
 fn inflate(body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
     let is_zlib = match body {
         [first, second, ..] => {
@@ -211,7 +211,7 @@ fn inflate(body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
     }
 }
 
-/// Not by a reader of flate2, which takes a cut stream for a whole one.
+/// Decodes without a reader of flate2, because the reader accepts a cut stream as complete.
 fn inflate_as(is_zlib: bool, body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
     let mut state = Decompress::new(is_zlib);
     let mut content = Vec::new();
@@ -238,7 +238,8 @@ fn inflate_as(is_zlib: bool, body: &[u8], most: usize) -> Result<Vec<u8>, Fault>
     }
 }
 
-/// Not by a reader of brotli, which does not tell a cut stream from a damaged one.
+/// Decodes without a reader of brotli, because the reader does not separate a cut stream from a damaged
+/// stream.
 fn unbrotli(body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
     let alloc = StandardAlloc::default;
     let mut state = BrotliState::new(alloc(), alloc(), alloc());
@@ -265,7 +266,7 @@ fn unbrotli(body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
     }
 }
 
-/// A body to which nothing may follow.
+/// Returns a body without bytes after its end. Further bytes are a fault.
 fn whole(content: Vec<u8>, left: u64) -> Result<Vec<u8>, Fault> {
     match left {
         0 => Ok(content),
@@ -275,7 +276,7 @@ fn whole(content: Vec<u8>, left: u64) -> Result<Vec<u8>, Fault> {
     }
 }
 
-/// The last bytes of a gzip body whose content is this: its checksum and its length (RFC 1952, section
+/// Returns the last bytes of a gzip body with this content: its checksum and its length (RFC 1952, section
 /// 2.3.1).
 pub(crate) fn gzip_trailer(content: &[u8]) -> [u8; 8] {
     let mut sum = Crc::new();
@@ -314,7 +315,7 @@ impl Coding {
                 let mut body = Vec::new();
                 let mut encoder = brotli::CompressorWriter::new(&mut body, 4096, 4, 22);
                 let written = encoder.write_all(content);
-                // Its end is written when it is dropped.
+                // The encoder writes its end when it is dropped.
                 drop(encoder);
                 written.map(|()| body)
             }
