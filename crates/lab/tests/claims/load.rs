@@ -1,4 +1,4 @@
-//! Claims about `load`: how requests arrive, and what is sent.
+//! Claims about `load`: the arrival of requests, and the requests.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Claims about systems that run several times, and about their balancers.
+//! Claims about systems with several instances, and about their balancers.
 
 use insta::assert_snapshot;
 use lab::{Balance, Balances, Lab, Setup};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lab::Files;
 
-/// The repository's root.
+/// The root of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
@@ -14,7 +14,7 @@ fn root() -> PathBuf {
         .to_path_buf()
 }
 
-/// Files on disk.
+/// A file system on disk.
 struct Disk;
 
 impl Files for Disk {
@@ -117,7 +117,7 @@ fn every_lab_in_the_manual_is_right() {
     if let Err(mistakes) = folder.parse() {
         panic!("{mistakes}");
     }
-    // The others are parts, which are right within a lab that has the rest.
+    // Other files are parts, which are correct within a lab that has the rest.
     let rest = [
         ("question:", " q\n"),
         ("target:", " server\n"),

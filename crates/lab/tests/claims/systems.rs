@@ -7,7 +7,7 @@ use lab::{Setup, Text, Variant};
 
 use crate::{check, lab};
 
-/// What a variant makes of its systems.
+/// Returns the systems of a variant as text.
 fn stack(variant: &Variant) -> String {
     variant.systems().iter().map(show).collect()
 }
@@ -381,7 +381,7 @@ fn a_system_needs_a_command() {
     ");
 }
 
-/// The example lab, whose server runs already.
+/// The example lab with a server that already runs.
 fn elsewhere(keys: &str) -> [(&str, &str); 1] {
     [("    run: serve {{stack}} --listen {{addr}}\n", keys)]
 }

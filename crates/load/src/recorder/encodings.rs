@@ -20,7 +20,7 @@ pub(crate) type Encoding = Cow<'static, str>;
 pub(crate) struct Encodings(Vec<(Encoding, u64)>);
 
 impl Encodings {
-    /// Counts a response.
+    /// Counts one response by its content coding.
     #[inline]
     pub(crate) fn count(&mut self, encoding: &Encoding) {
         self.add(encoding, 1);

@@ -1,4 +1,4 @@
-//! Iterations of a scenario over TLS and HTTP/2: the same claims as in the clear.
+//! Iterations of a scenario over TLS and HTTP/2: the same claims as without TLS.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use crate::{closed, get, job, measure, open};
 /// The paths of one run, by the number of the request.
 type Heard = Arc<Mutex<BTreeMap<u64, String>>>;
 
-/// Gives each user a token; `stranger` gets none.
+/// Gives each user a token. `stranger` receives no token.
 fn shop(heard: &Heard) -> impl Fn(Got) -> Act + Clone + Send + 'static {
     let heard = Arc::clone(heard);
     move |got: Got| {
@@ -30,7 +30,7 @@ fn shop(heard: &Heard) -> impl Fn(Got) -> Act + Clone + Send + 'static {
     }
 }
 
-/// Logs in as the user of the row, then shows the token twice, the second time after a rest.
+/// Logs in as the user of the row, then sends the token twice, the second time after a rest.
 fn shopping(target: &Target, users: &[&str], load: Load, rest: Duration) -> Job {
     let mut job = job(target, load);
     let list = get("/list/{{user}}/{{page}}/{{token}}");
