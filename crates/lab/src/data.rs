@@ -80,7 +80,7 @@ fn table(path: &At<String>, reading: &mut Reading<'_>) -> Table {
         .help("paths are relative to the file that contains them"),
     };
     reading.findings.add(wrong);
-    // Its columns are unknown, so that places with their names are not reported.
+    // The columns of the data are unknown, so names are not reported as undeclared.
     reading.has_gaps = true;
     Table::default()
 }

@@ -115,8 +115,8 @@ fn check_plan(choice: &Entry, load: &Load, findings: &mut Findings) {
     }
 }
 
-/// Reports more threads than connections. A thread drives its own connections, so further threads would have
-/// none.
+/// Reports more threads than connections. A thread drives its own connections, so the additional threads
+/// would have no connection.
 fn check_threads(file: &LoadFile, load: &Load, findings: &mut Findings) {
     let connections_max = load.connections();
     let threads = file.threads.as_ref();
@@ -175,7 +175,7 @@ fn rate_choice(file: &LoadFile, reading: &mut Reading<'_>) -> Option<RateChoice>
     })
 }
 
-/// Returns the one key that defines the arrival of requests.
+/// Returns the key that defines the arrival of requests.
 fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
     let mut given = WAYS.iter().filter_map(|way| load.node.entry(way.key));
     let findings = &mut reading.findings;
@@ -212,7 +212,7 @@ fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
 /// dominate.
 const SLICE_MIN: Duration = Duration::from_millis(50);
 
-/// Checks that a slice is longer than its uncounted beginning, and shorter than the load.
+/// Checks that a slice is longer than its uncounted beginning, and not longer than the load.
 fn check_slice(file: &LoadFile, findings: &mut Findings) {
     let Some(At { value, place }) = &file.slice else {
         return;

@@ -95,7 +95,7 @@ impl Prover<'_> {
         }
         let is_running = |system: &str| self.stack.iter().any(|setup| setup.system == system);
         for system in url.systems().filter(|system| !is_running(system)) {
-            // The target's needs may be in a file that could not be read.
+            // The need for the system may be declared in a file that could not be read.
             if !reading.has_gaps {
                 reading.findings.add(
                     Finding::new(ask.place, format!("`{system}` does not run for every variant with this proof"))

@@ -112,8 +112,8 @@ pub(crate) fn balancer(setup: &Setup, balance: Balance) -> Setup {
         system: balancer_name(&setup.system),
         folder: setup.folder.clone(),
         build: Vec::new(),
-        // Its configuration follows when the addresses exist. `-db` keeps it in the foreground, so that
-        // `weigh` notices its end.
+        // The configuration is added when the addresses exist. `-db` keeps the balancer in the foreground, so
+        // that `weigh` notices its end.
         origin: Origin::Run([PROGRAM, "-db", "-f"].map(plain).to_vec()),
         version: Some([PROGRAM, "-v"].map(plain).to_vec()),
         env: Vec::new(),

@@ -20,7 +20,7 @@ impl Lab {
     ///
     /// # Panics
     ///
-    /// If `head` has none of the names.
+    /// If `head` does not have any of the names.
     #[must_use]
     pub fn of_revisions(base: Result<&Lab, &str>, head: Lab, names: &[String]) -> Lab {
         let chosen = head.all().filter(|variant| names.contains(&variant.name));

@@ -24,7 +24,7 @@ pub fn scenario_schema() -> Value {
     SCENARIO_SCHEMA.clone()
 }
 
-/// Its definitions are among the definitions of labs, which resolve references.
+/// References in it are resolved among the definitions of labs, which include its definitions.
 pub(crate) static SCENARIO_SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     let settings = SchemaSettings::draft07().with_transform(Polish);
     let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<ScenarioFile>();

@@ -83,7 +83,7 @@ impl<'a> Systems<'a> {
             .collect()
     }
 
-    /// Checks systems as far as possible without variants.
+    /// Checks everything about systems that does not depend on variants.
     pub(crate) fn check(&self, target: Option<&At<Written<Name>>>, reading: &mut Reading<'_>) {
         self.check_target(target, reading);
         check_reserved(self.settings, reading);

@@ -1,10 +1,10 @@
 //! Keeps cores awake during a measurement.
 //!
 //! A core without work halts. Waking it takes time, and more time the deeper it sleeps. On a virtual machine,
-//! the host may give a halted core to another guest and return it later, which the kernel counts as steal.
+//! the host may give a halted core to another guest and return it later. The kernel counts that as steal.
 //! Both delays occur between a request and its response, and look like delays of the system. While a program
-//! holds a bound of 0 on the wake-up latency, the kernel lets idle cores spin instead (its documentation, PM
-//! Quality of Service interface). They still count as idle.
+//! holds a bound of 0 on the wake-up latency, the kernel lets idle cores spin instead (see its PM Quality of
+//! Service interface). They still count as idle.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;

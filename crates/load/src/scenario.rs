@@ -1,7 +1,7 @@
 //! Requests that follow one another: the steps of a scenario, and the values from their responses.
 //!
-//! An iteration of a scenario is a slot that lasts longer. It takes one place among the connections from its
-//! first request to its last response, one row of the data, and the values of its own responses. Two
+//! An iteration of a scenario is a slot that lasts longer. It has one place among the connections from its
+//! first request to its last response. It has one row of the data, and the values of its own responses. Two
 //! iterations share no state.
 
 pub use model::{Capture, CaptureFrom, Step};

@@ -14,8 +14,8 @@ const SPIN_MAX_NS: u64 = 200_000;
 const OVERSLEEP_FIRST_NS: u64 = 60_000;
 
 /// The step of the expectation. A sleep that ends later than expected raises the expectation by this step,
-/// and 99 other sleeps lower it by an equal amount. The expectation settles at the value that one in a
-/// hundred sleeps exceeds, independent of the excess.
+/// and 99 other sleeps lower it by an equal amount. The expectation settles at the value that 1 in 100 sleeps
+/// exceeds, independent of the excess.
 const OVERSLEEP_STEP_NS: u64 = 5_000;
 const OVERSLEEP_ODDS: u64 = 99;
 

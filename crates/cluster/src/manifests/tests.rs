@@ -232,7 +232,7 @@ fn what_gives_rights_or_is_not_known_is_refused_or_left_out_by_name() {
     }
 }
 
-/// A replacement in the manifests, and the expected refusal.
+/// Text of the manifests, its replacement, and a word of the expected refusal.
 const REFUSED: &[(&str, &str, &str)] = &[
     (
         "terminationGracePeriodSeconds: 35",

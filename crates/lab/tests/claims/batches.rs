@@ -48,7 +48,8 @@ fn a_batch_is_the_array_of_the_bodies_of_its_files() {
     assert_eq!(batch.operations(), 3);
     let content_type = ("Content-Type".to_owned(), "application/json".to_owned());
     assert!(batch.headers.contains(&content_type), "{batch:?}");
-    // An array is no object without `errors`, so it must equal the baseline's responses instead.
+    // The response to a batch is an array, and GraphQL checks need an object. It must therefore equal the
+    // baseline's responses.
     let expect = batch.expect.as_ref().unwrap();
     assert!(expect.same_as_baseline && !expect.answer.graphql);
     let single = &lab.baseline.requests[0];

@@ -19,7 +19,7 @@ pub(super) enum Stage {
 
 /// Returns the failure of a stream.
 ///
-/// If the server ends the whole connection, the failure is `closed`. If it ends the one stream, the failure
+/// If the server ends the whole connection, the failure is `closed`. If it ends only the stream, the failure
 /// is `reset`. An error that the library itself raises means that the server violated the protocol.
 pub(super) fn failure(error: &Error, stage: Stage) -> ExchangeError {
     if matches!(stage, Stage::Head { .. })

@@ -21,7 +21,7 @@ pub struct Seen {
     pub never: u64,
     /// Connections that were closed after their last response.
     pub closed: u64,
-    /// Received bytes that were no request, as a number of cases.
+    /// Malformed requests.
     pub malformed: u64,
     /// The largest lateness of a response, in nanoseconds: the precision of this server.
     pub late_ns_max: u64,

@@ -56,7 +56,7 @@ impl Chunked {
             return Ok(Piece::Data(take));
         }
         for (index, byte) in bytes.iter().enumerate() {
-            // Not in `step`, because this is the one byte of framing that completes the response.
+            // Not in `step`, because this byte of framing completes the response.
             if let Place::EndLineFeed = self.place {
                 expect(*byte, b'\n')?;
                 return Ok(Piece::End(index + 1));

@@ -1,7 +1,7 @@
 //! Header lines that the usual parser refuses.
 
 /// Returns the head with spaces instead of the line ends within values (obs-fold, RFC 9112, section 5.2),
-/// with equal length. `None` if there are none.
+/// with equal length. `None` if values contain no line ends.
 pub(super) fn unfolded(head: &[u8]) -> Option<Vec<u8>> {
     let mut unfolded = head.to_vec();
     let (mut line, mut is_status, mut is_folded) = (0, true, false);

@@ -16,8 +16,8 @@ use crate::{closed, get, job, measure, open};
 /// Returns a server with normal responses, except for `/flood`, which returns endless chunks, as fast as the
 /// socket accepts them.
 ///
-/// The system widens the window of a connection only while its bytes are read quickly. Large chunks therefore
-/// come before the small chunks, of which megabytes are then waiting.
+/// The system widens the window of a connection only while its bytes are read quickly. The large chunks
+/// therefore come first. Megabytes of the small chunks are then waiting.
 fn flood(piece: &'static [u8]) -> Server {
     Server::tcp(move |mut client| {
         while let Some((_, request)) = client.request() {
