@@ -47,7 +47,7 @@ pub enum Heed {
     Nothing,
 }
 
-/// The monotonic clock, read nowhere else in this crate.
+/// Reads the monotonic clock. No other code of this crate reads it.
 #[expect(
     clippy::disallowed_methods,
     reason = "the clock is read in this one place"

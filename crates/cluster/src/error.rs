@@ -49,7 +49,7 @@ pub enum ClusterError {
     Unreadable {
         /// The request, as a verb and its object.
         what: String,
-        /// The reason.
+        /// The parse error, or the missing member.
         reason: String,
     },
     /// Objects of a run are left in the cluster.

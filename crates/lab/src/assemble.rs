@@ -117,7 +117,7 @@ fn gates(gates: &[At<Written<Gate>>]) -> Vec<Gate> {
     gates.iter().map(|gate| gate.value.0.clone()).collect()
 }
 
-/// Settings of a quick run, as text.
+/// Returns the settings of a quick run as text.
 fn quick_settings(quick: &With) -> Vec<(String, String)> {
     let settings = quick.0.iter();
     settings
@@ -293,7 +293,7 @@ impl Assembly<'_> {
         groups::check(self.file, self.systems.tree, variants, findings)
     }
 
-    /// Reports two kinds of requests in one lab, and names with two meanings.
+    /// Reports a lab with both kinds of requests, and names with two meanings.
     fn check_sent(&self, reading: &mut Reading<'_>) {
         let Some(load) = &self.file.load else {
             return;

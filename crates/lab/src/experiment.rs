@@ -98,9 +98,9 @@ pub struct Lab {
     pub target: String,
     /// Every system that the lab declares.
     pub systems: Vec<System>,
-    /// Lab-wide settings with the values the lab file gives them.
+    /// Lab-wide settings, with their values from the lab file.
     pub settings: BTreeMap<String, String>,
-    /// Settings of a quick run: by `NAME` for a lab-wide one, by `SYSTEM.NAME` for a system's.
+    /// Settings of a quick run: by `NAME` for a lab-wide setting, by `SYSTEM.NAME` for a setting of a system.
     pub quick: Vec<(String, String)>,
     /// Settings that replaced the settings of the lab when it was read: see [`crate::parse_with`].
     pub asked: Vec<(String, String)>,
@@ -115,7 +115,7 @@ pub struct Lab {
     pub gates: Vec<Gate>,
 }
 
-/// The parts of a load that a run chooses before its first round, if its lab says `rate: auto`.
+/// The parts of a load that a run chooses before its first round, if its lab has `rate: auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateChoice {
     /// True if the lab sets the length of a round, and the run only chooses the rate.
@@ -125,16 +125,16 @@ pub struct RateChoice {
 /// The placement of systems that may use at most one core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// Each on one core, the same for all variants.
+    /// One core for each system, equal for all variants.
     #[default]
     OneCore,
-    /// Wherever the scheduler puts them.
+    /// The choice of the scheduler.
     Free,
 }
 
-/// The shortest slice for which a processor limit holds about as well as without breaks. An idle system
-/// begins every slice with the grant of a whole period (100 ms), at any place in the period. In slices of
-/// this length, that extra grant hardly matters.
+/// The shortest slice with nearly the processor limit of a load without breaks. An idle system begins every
+/// slice with the grant of a whole period (100 ms), at any place in the period. In slices of this length,
+/// that extra grant hardly matters.
 const SLICE_OF_LIMITED: Duration = Duration::from_secs(2);
 
 impl Lab {
@@ -143,7 +143,7 @@ impl Lab {
     #[must_use]
     pub fn order(&self) -> (Order, Option<&'static str>) {
         let obstacle = match &self.load {
-            // The user requested this order, so there is nothing to explain.
+            // The user chose this order, so there is no reason to explain.
             _ if self.order_asked == Some(Order::InTurn) => None,
             _ if !self.steps.is_empty() => Some("the steps of a scenario have no shared due times"),
             Load::Closed { stop, .. } if stop.requests.is_some() => Some(
@@ -179,13 +179,13 @@ impl Lab {
         }
     }
 
-    /// The names of all variants, baseline first.
+    /// Returns the names of all variants, baseline first.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.all().map(|variant| variant.name.as_str()).collect()
     }
 
-    /// The baseline, then the variants in the order of the report.
+    /// Iterates over the baseline and then the variants, in the order of the report.
     pub fn all(&self) -> impl Iterator<Item = &Variant> {
         std::iter::once(&self.baseline).chain(&self.variants)
     }
@@ -290,7 +290,7 @@ pub enum ProofWhat {
     },
     /// The response to a request of its own. Without a request, all responses of the load.
     Answer {
-        /// The request, sent to the target.
+        /// The request to the target.
         request: Option<Box<RequestTemplate>>,
         /// Number of times the request is sent, each time over a new connection. At least 1.
         times: u32,
@@ -317,14 +317,14 @@ pub enum SeenNumber {
 /// The rule for a number that a system reports.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SeenRule {
-    /// By how much it grew, divided by the number of requests.
+    /// The growth of the number, divided by the number of requests.
     PerRequest {
-        /// At least this, for every complete answer.
+        /// The lower bound, per complete response.
         least: Option<f64>,
-        /// At most this, for every request sent.
+        /// The upper bound, per sent request.
         most: Option<f64>,
     },
-    /// This value after the load, as JSON text.
+    /// The value after the load, as JSON text.
     Equals(String),
 }
 
@@ -355,7 +355,7 @@ pub struct DistinctValues {
 pub struct Variant {
     /// Name of its row in the report, unique within the lab.
     pub name: String,
-    /// Values by setting: `system.setting`, or a lab-wide `setting`. `{{name}}` is filled in.
+    /// Values by setting: `system.setting`, or a lab-wide `setting`. `{{name}}` is replaced.
     pub with: BTreeMap<String, String>,
     /// Name of its baseline. `None` for a baseline.
     pub against: Option<String>,
@@ -393,7 +393,7 @@ impl Variant {
 pub struct System {
     /// The name in templates, reports and file names.
     pub name: String,
-    /// The values of its own settings before a variant changes them.
+    /// Values of its own settings before a variant changes them.
     pub settings: BTreeMap<String, String>,
 }
 
@@ -407,7 +407,7 @@ pub struct Setup {
     /// Commands that build it, in order, each split into program and arguments. They contain no addresses, so
     /// they render without any.
     pub build: Vec<Vec<Text>>,
-    /// Its start, or its address if it already runs.
+    /// The way to start it, or its address if it already runs.
     pub origin: Origin,
     /// The command that prints the version to record, in its first line of output. It contains no addresses.
     pub version: Option<Vec<Text>>,
@@ -421,7 +421,7 @@ pub struct Setup {
     pub limits: Limits,
     /// The cores on which it may run. All cores if `None`.
     pub pin: Option<Vec<usize>>,
-    /// Programs that must be found on PATH.
+    /// Programs that must be in a folder of `PATH`.
     pub needs: Vec<String>,
     /// Systems that must be ready before it starts. Each is earlier in the stack.
     pub after: Vec<String>,
@@ -470,9 +470,9 @@ impl Balance {
 /// The start of a system, or its address if it already runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// It is started by this command, split into program and arguments. Never empty.
+    /// It starts with this command, split into program and arguments. Never empty.
     Run(Vec<Text>),
-    /// It runs already, and is neither started nor stopped.
+    /// It already runs. `weigh` neither starts nor stops it.
     Elsewhere(Elsewhere),
     /// It is a project of a compose file.
     Compose(Compose),
@@ -482,7 +482,7 @@ pub enum Origin {
     Manifests(Manifests),
 }
 
-/// A system that runs already.
+/// A system that already runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
     /// A name, or an address. An IPv6 address has brackets.

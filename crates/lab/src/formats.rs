@@ -95,8 +95,7 @@ impl Format for Method {
     const EXAMPLE: Option<&'static str> = Some("POST");
 
     fn read(text: &str) -> Result<Self, Misspelling> {
-        // Methods are case-sensitive (RFC 9110, section 9.1), so `post` would be another method and
-        // answered with 405.
+        // Methods are case-sensitive (RFC 9110, section 9.1). A server would refuse `post` with 405.
         if is_token(text) && !text.bytes().any(|b| b.is_ascii_lowercase()) {
             return Ok(Method(text.to_owned()));
         }
@@ -195,8 +194,7 @@ impl Format for Pattern {
             Ok(_) => Ok(Pattern(text.to_owned())),
             Err(error) => {
                 let message = error.to_string();
-                // The lines before it draw the pattern with a mark, which a one-line message cannot
-                // hold.
+                // Earlier lines draw the pattern with a mark, which a one-line message cannot contain.
                 let last = message.lines().last().unwrap_or_default();
                 Err(Misspelling::new(
                     format!("`{text}` is not a regular expression: {last}"),

@@ -112,7 +112,7 @@ impl Reading<'_> {
             );
             return None;
         }
-        // Read once: its mistakes would otherwise be reported for each file that includes it.
+        // Read once, because its mistakes would otherwise be reported for each file that includes it.
         if let Some(tree) = self.trees.get(&path) {
             return tree.clone();
         }

@@ -7,8 +7,8 @@
 //!    (unknown keys, wrong types, bad formats) and removes wrong values.
 //! 3. `include` merges the files of one lab key by key. The including file takes precedence.
 //! 4. serde reads the rest into the structs of `wire`.
-//! 5. `assemble` calls `load`, `requests`, `systems`, `variants`, `setups` and `proofs`, which make the checks
-//!    that a schema cannot express, and builds the [`Lab`].
+//! 5. `assemble` calls `load`, `requests`, `systems`, `variants`, `setups` and `proofs`, which make the
+//!    checks that a schema cannot express, and builds the [`Lab`].
 //!
 //! A [`Scenario`] of its own file takes the same steps without the third.
 //!

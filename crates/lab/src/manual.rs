@@ -127,7 +127,7 @@ fn value(property: &Value) -> String {
 
 /// Returns the name of the definition that a schema refers to.
 fn target(property: &Value) -> Option<&str> {
-    // schemars wraps a reference in `allOf` where the key has a description of its own.
+    // If a key has its own description, schemars wraps the reference in `allOf`.
     let path = match &property["allOf"][0]["$ref"] {
         Value::Null => &property["$ref"],
         inner => inner,

@@ -21,7 +21,7 @@ use crate::wire::{
 pub(crate) struct Prover<'a> {
     pub(crate) scope: &'a Scope<'a>,
     pub(crate) sent: &'a Sent<'a>,
-    /// The systems that run.
+    /// The setups of the systems that run for the variant.
     pub(crate) stack: &'a [Setup],
     pub(crate) is_baseline: bool,
 }
@@ -337,7 +337,7 @@ fn rule(file: &ProofFile, at: Place, reading: &mut Reading<'_>) -> Option<SeenRu
     }
 }
 
-/// The name of a proof without a name.
+/// Returns the name of a proof without a `name`.
 fn usual_name(what: &ProofWhat) -> String {
     match what {
         ProofWhat::Seen { url, number, .. } => match number {

@@ -260,7 +260,7 @@ impl Format for PositiveRate {
     }
 }
 
-/// The rate of an open loop: a rate above 0, or one that the run chooses.
+/// The rate of an open loop: a rate above 0, or `auto` for the choice of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum LoadRate {
     Given(Rate),
@@ -373,7 +373,7 @@ impl Format for Numbers {
         let ends = text.split_once("..");
         let ends = ends.and_then(|(from, to)| number(from).zip(number(to)));
         match ends {
-            // The number of values, one more than the difference, must fit into 64 bits as well.
+            // The number of values, one more than the difference, must also fit into 64 bits.
             Some((from, to)) if from <= to && to - from < u64::MAX => Ok(Numbers { from, to }),
             Some(_) => Err(Misspelling::new(
                 format!("`{text}` is not a range: it ends before it begins"),

@@ -51,7 +51,7 @@ impl<'a> Reading<'a> {
             .get(place.source)
             .and_then(|source| source.path.parent())
             .map(Path::to_owned)
-            // A path without a parent is relative to where `weigh` runs.
+            // A path without a parent is relative to the working folder of `weigh`.
             .unwrap_or_default()
     }
 

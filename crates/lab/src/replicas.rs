@@ -27,7 +27,7 @@ pub(crate) struct Replicas {
     pub(crate) balance: Balance,
 }
 
-/// The instances of a system in a variant. `None` for a system without a balancer.
+/// Returns the instances of a system in a variant. `None` for a system without a balancer.
 pub(crate) fn of(
     scope: &Scope<'_>,
     (name, file): (&At<Name>, &SystemFile),
@@ -105,7 +105,7 @@ fn count(text: &str, place: Place, reading: &mut Reading<'_>) -> Option<u32> {
     count
 }
 
-/// The balancer in front of the instances of a setup.
+/// Returns the balancer in front of the instances of a setup.
 pub(crate) fn balancer(setup: &Setup, balance: Balance) -> Setup {
     let plain = |word: &str| Text::default().followed_by(word);
     Setup {

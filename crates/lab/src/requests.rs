@@ -67,7 +67,7 @@ impl<'a> Sent<'a> {
         }
     }
 
-    /// The steps of a scenario in a file of its own.
+    /// Returns the requests of a scenario in a file of its own.
     pub(crate) fn of_steps(steps: &'a [At<StepFile>], headers: &'a Headers) -> Sent<'a> {
         Sent {
             requests: NO_REQUESTS,
@@ -286,7 +286,7 @@ impl Sending<'_, '_> {
         let bytes = if extension == "graphql" {
             graphql_body(&filled, None)
         } else {
-            // The text as it is in the file, so that a mistake has its line there.
+            // The text is unchanged, so that a mistake has its line in the file.
             check_json(path, &text, place, reading)?;
             filled.into_bytes()
         };
@@ -457,7 +457,7 @@ fn add_headers(
             let finding = Finding::new(*place, wrong.message).help_if(wrong.help);
             reading.findings.add(finding);
         }
-        // Replaced, not added: a header of two lines would be another request.
+        // Replaced, not added, because a header with two lines would be a different request.
         lines.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         lines.push((name.clone(), filled));
     }

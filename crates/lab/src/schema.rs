@@ -1,6 +1,6 @@
-//! The JSON Schema of lab files, made from the structs of `wire`.
+//! The JSON Schema of lab files, generated from the structs of `wire`.
 //!
-//! It serves three readers: the structural check, editors, and the manual.
+//! Its three readers are the structural check, editors, and the manual.
 
 use std::sync::LazyLock;
 
@@ -32,7 +32,7 @@ pub(crate) static SCENARIO_SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     schema.to_value()
 });
 
-/// Made once: every check of a lab reads it.
+/// Built once, because every check of a lab reads it.
 pub(crate) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     // YAML plugins of editors support draft 7 best.
     let settings = SchemaSettings::draft07().with_transform(Polish);

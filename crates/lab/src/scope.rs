@@ -16,7 +16,7 @@ use crate::variants::Draft;
 
 mod scheme;
 
-/// A setting: its system, or `None` for a lab-wide one, and its name.
+/// A setting: its system, or `None` for a lab-wide setting, and its name.
 type Key<'a> = (Option<&'a str>, &'a str);
 
 /// The settings of one variant.

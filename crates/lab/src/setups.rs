@@ -98,7 +98,7 @@ impl System<'_> {
         }
     }
 
-    /// A project of a compose file.
+    /// Returns a project of a compose file.
     fn composed(&self, at: &At<ComposeFile>, reading: &mut Reading<'_>) -> Option<Setup> {
         let Name(system) = &self.name.value;
         let compose = compose::of((system, &at.value), self.scope, reading)?;
@@ -107,7 +107,7 @@ impl System<'_> {
         Some(self.as_described(folder, Origin::Compose(compose), reading))
     }
 
-    /// Objects of a cluster.
+    /// Returns the objects of a cluster.
     fn of_manifests(&self, at: &At<ManifestsFile>, reading: &mut Reading<'_>) -> Option<Setup> {
         let Name(system) = &self.name.value;
         let manifests = manifests::of((system, at), self.scope, reading)?;
@@ -140,7 +140,7 @@ impl System<'_> {
         setup
     }
 
-    /// A system that runs already.
+    /// Returns a system that already runs.
     fn elsewhere(
         &self,
         url_at: &At<Verbatim<Template>>,
@@ -168,7 +168,7 @@ impl System<'_> {
         })
     }
 
-    /// A process of this machine.
+    /// Returns a process of this machine.
     fn process(&self, run_at: &At<Written<Command>>, reading: &mut Reading<'_>) -> Setup {
         let run = self.command(run_at, reading);
         let env = self.env(reading);

@@ -42,7 +42,7 @@ pub(crate) fn check(
             );
             return None;
         }
-        // Positive numbers have the order of their bits.
+        // The bits of positive numbers have the order of the numbers.
         if !seen.insert(level.amount().to_bits()) {
             refuse(
                 *place,

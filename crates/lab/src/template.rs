@@ -147,8 +147,8 @@ impl Format for Template {
     }
 }
 
-/// A command line, split into program and arguments before anything is filled in, so that a value
-/// with spaces stays one argument. Never empty.
+/// A command line, split into program and arguments before its references are filled in. A value with spaces
+/// therefore stays one argument. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Command(pub(crate) Vec<Template>);
 

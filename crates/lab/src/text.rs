@@ -40,7 +40,7 @@ pub struct Text {
     pieces: Vec<Piece>,
 }
 
-/// A part of a [`Text`].
+/// One piece of a [`Text`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Plain(String),

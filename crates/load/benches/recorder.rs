@@ -27,7 +27,7 @@ use recorder::{Recorder, Times};
 const SAMPLES: u64 = 100_000_000;
 
 fn main() {
-    // One request every 100 us: the 10^8 last close to three hours of the simulated clock.
+    // One request every 100 us. The 10^8 requests take nearly three hours of the simulated clock.
     run("closed loop, one read", (SAMPLES, false), |now_ns, bits| {
         Times {
             due_ns: now_ns,

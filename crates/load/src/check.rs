@@ -154,7 +154,7 @@ impl Rules {
 
     fn wrong_header(&self, head: &Head<'_>) -> Option<Mismatch> {
         self.headers.iter().find_map(|(name, expected)| {
-            // Each cookie is a line of its own (RFC 9110, section 5.3).
+            // Each cookie has its own line (RFC 9110, section 5.3).
             if name.eq_ignore_ascii_case("set-cookie") && head.has(name, expected.as_bytes()) {
                 return None;
             }
@@ -446,7 +446,7 @@ impl Sink for Judge<'_> {
             Mode::Learn => {
                 findings.scan.feed(part);
                 if findings.learned.len() + part.len() > LEARNED_MAX {
-                    // Not `clear`, which would keep the memory.
+                    // Not `clear`, which would keep the allocation.
                     findings.learned = Vec::new();
                     findings.mode = Mode::Scan;
                 } else {
@@ -463,7 +463,7 @@ fn keep(kept: &mut Vec<u8>, part: &[u8]) -> bool {
     if fits {
         kept.extend_from_slice(part);
     } else {
-        // Not `clear`, which would keep the memory.
+        // Not `clear`, which would keep the allocation.
         *kept = Vec::new();
     }
     fits

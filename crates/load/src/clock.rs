@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Nanoseconds since the load was prepared: an integer compares and subtracts faster than an
+/// A clock in nanoseconds since the load was prepared. An integer compares and subtracts faster than an
 /// [`Instant`], and lasts for 584 years.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {

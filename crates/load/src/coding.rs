@@ -1,7 +1,7 @@
-//! Undoes the content codings of a body (RFC 9110, section 8.4), within a bound on its size.
+//! Removes the content codings of a body (RFC 9110, section 8.4), within a bound on its size.
 //!
-//! An encoded body is input like any other. It may be damaged or cut, and a few bytes may expand to
-//! gigabytes. So it is decoded piece by piece, up to a limit of the caller.
+//! An encoded body is input from outside. It may be damaged or cut, and a few bytes may expand to gigabytes.
+//! It is therefore decoded piece by piece, up to a limit of the caller.
 
 use std::io::{self, Read, Write};
 
@@ -49,7 +49,7 @@ pub enum CodingError {
     Truncated {
         /// The value of the header.
         coding: String,
-        /// Length of the body as it came.
+        /// Length of the encoded body in bytes.
         bytes: usize,
     },
     /// The body does not match its coding.
@@ -57,9 +57,9 @@ pub enum CodingError {
     Damaged {
         /// The value of the header.
         coding: String,
-        /// Length of the body as it came.
+        /// Length of the encoded body in bytes.
         bytes: usize,
-        /// The words of the decoder.
+        /// The error of the decoder.
         why: String,
     },
     /// The content is larger than allowed.
@@ -69,9 +69,9 @@ pub enum CodingError {
     TooLarge {
         /// The value of the header.
         coding: String,
-        /// Length of the body as it came.
+        /// Length of the encoded body in bytes.
         bytes: usize,
-        /// The most that is decoded.
+        /// The limit for the decoded body in bytes.
         most: usize,
     },
 }
@@ -85,7 +85,7 @@ pub(crate) fn joined<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<Strin
     (!codings.is_empty()).then(|| codings.join(", "))
 }
 
-/// The codings in a value of `Content-Encoding`, in lower case and without `identity`.
+/// Returns the codings in a value of `Content-Encoding`, in lower case and without `identity`.
 fn names(codings: &str) -> Vec<String> {
     codings
         .split(',')
@@ -287,10 +287,10 @@ pub(crate) fn gzip_trailer(content: &[u8]) -> [u8; 8] {
     trailer
 }
 
-/// Encodes a body in these codings, for servers of tests.
+/// Encodes a body in these codings, for test servers.
 ///
 /// # Errors
-/// When a coding is unknown.
+/// If a coding is unknown.
 pub fn encoded(coding: &str, content: &[u8]) -> Result<Vec<u8>, CodingError> {
     let mut body = content.to_vec();
     for one in read(coding)? {

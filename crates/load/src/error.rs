@@ -38,7 +38,7 @@ pub enum LoadError {
         "the weights need a cycle of more than 65,536 requests. Use smaller weights, or weights with a common divisor"
     )]
     Weights,
-    /// The job has steps, and not one for each request.
+    /// The number of steps differs from the number of requests.
     #[error("expected a step for each of {requests} requests, found {steps}")]
     Steps {
         /// Number of requests of the job.
@@ -46,7 +46,7 @@ pub enum LoadError {
         /// Number of steps of the job.
         steps: usize,
     },
-    /// A number of the job is 0 and must be at least 1. The text names it, as in "connection".
+    /// A number of the job is 0 and must be at least 1. The text contains its name, as in "connection".
     #[error("expected at least one {0}, found 0")]
     Zero(&'static str),
     /// The closed loop has no end: neither a number of requests nor a time.
@@ -70,13 +70,13 @@ pub enum LoadError {
     /// The path of a Unix socket cannot be one, for example because it is too long.
     #[error("not an address: {0}")]
     Address(std::io::Error),
-    /// TLS cannot be spoken with the target.
+    /// TLS with the target is impossible.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The system gives no event loop for TLS or HTTP/2.
+    /// The system provides no event loop for TLS or HTTP/2.
     #[error("cannot create an event loop: {0}")]
     Runtime(std::io::Error),
-    /// The system gives no event loop for HTTP/1.1 without TLS.
+    /// The system provides no event loop for HTTP/1.1 without TLS.
     #[error("cannot create an epoll instance: {0}")]
     Poll(rustix::io::Errno),
     /// A generator thread cannot be pinned to a CPU that is absent or not allowed.
@@ -87,7 +87,7 @@ pub enum LoadError {
         /// The error of the system.
         reason: rustix::io::Errno,
     },
-    /// Jobs that run together differ in a shared setting. The text names it, as in "spin share".
+    /// Jobs that run together differ in a shared setting. The text contains its name, as in "spin share".
     #[error("expected the same {0} in all jobs that run together")]
     Unlike(&'static str),
     /// Slices that overlap or are empty, or that a load cannot have.
@@ -95,7 +95,7 @@ pub enum LoadError {
         "expected slices of a closed loop without steps, in order, disjoint and not empty, found other slices"
     )]
     Slices,
-    /// The plan has more slots than times may be kept.
+    /// The plan has more slots than the limit for kept times.
     #[error("expected a plan of at most {kept} slots with recorded times, found {planned}")]
     SlotsKept {
         /// Number of slots of the plan.
@@ -111,7 +111,7 @@ pub enum RequestError {
     /// The method is not a token.
     #[error("expected a method such as `GET`, found `{0}`")]
     Method(String),
-    /// The path cannot stand in a request line.
+    /// The path cannot be part of a request line.
     #[error(
         "expected a path that starts with `/` and has no spaces or control characters, found `{0}`. \
          Encode such characters, for example as %20"

@@ -44,11 +44,11 @@ pub(crate) struct EpollEngine<'a> {
     unread: Vec<Unread>,
 }
 
-/// A connection that was left with bytes in its socket.
+/// A connection with unread bytes in its socket.
 #[derive(Clone, Copy, Debug)]
 struct Unread {
     token: u64,
-    /// The connection ended behind these bytes.
+    /// True if the connection ended after these bytes.
     is_hangup: bool,
 }
 
@@ -127,7 +127,7 @@ impl<'a> EpollEngine<'a> {
             .arrived(&mut self.lanes, before_ns + meant_ns, after_ns);
         // The poll learns the lateness of a sleep before the events, because their work is not part of it.
         self.poll.learn(meant_ns, after_ns - before_ns);
-        // The list is moved out for the loop, as every event borrows the whole engine.
+        // The list is moved out for the loop, because every event borrows the whole engine.
         let events = std::mem::take(&mut self.poll.events);
         for event in &events {
             self.on_event(event.data.u64(), event.flags);
@@ -212,7 +212,7 @@ impl<'a> EpollEngine<'a> {
         }
     }
 
-    /// A connection became free: sends the next slot of its lane at once or parks it.
+    /// Handles a connection that became free: sends the next slot of its lane at once or parks it.
     #[inline]
     fn release(&mut self, index: usize) {
         let connection = &mut self.connections[index];

@@ -9,8 +9,8 @@
 //! HTTP/2. Open and closed loops only differ in `supply.rs`.
 //!
 //! Properties of every [`Measurement`]:
-//! - Every slot has exactly one outcome. No slot is dropped or repeated silently. Only a request that the server
-//!   declares unprocessed (HTTP/2) is sent again, and that is counted.
+//! - Every slot has exactly one outcome. No slot is dropped or repeated silently. Only a request that the
+//!   server declares unprocessed (HTTP/2) is sent again, and that is counted.
 //! - Latency counts from `due`, so a slot that waited for a connection, or for a stalled target, includes the
 //!   wait in its latency.
 //! - Every response is checked, by the code that [`check`] uses for a single response.

@@ -37,7 +37,8 @@ pub struct Measurement {
     pub bytes_in: u64,
     /// Bytes of the bodies of complete responses, without framing.
     pub bytes_in_bodies: u64,
-    /// Complete responses by `Content-Encoding`, such as `gzip`. Responses without one are `identity`.
+    /// Complete responses by `Content-Encoding`, such as `gzip`. Responses without this header are
+    /// `identity`.
     pub encodings: BTreeMap<String, u64>,
     /// Correct responses with a `Content-Encoding`, by the method that judged their content.
     pub coded: CodedAnswers,

@@ -55,7 +55,7 @@ pub enum Mismatch {
         /// The rule that the content broke.
         mismatch: Box<Mismatch>,
     },
-    /// An encoded body has no content that could be judged.
+    /// An encoded body cannot be decoded for the checks.
     #[error("{0}")]
     Coding(CodingError),
     /// An encoded body is longer than the limit for kept bodies.

@@ -91,7 +91,7 @@ impl<'a> Head<'a> {
         Some(value)
     }
 
-    /// True if one of the headers of this name, in any case, has this value.
+    /// True if a header of this name, in any case, has this value.
     #[must_use]
     pub fn has(&self, name: &str, value: &[u8]) -> bool {
         self.headers()
@@ -145,7 +145,7 @@ pub struct Parser {
     body_bytes: u64,
     /// The beginning of a head that was cut by the end of a read. Otherwise empty.
     head: Vec<u8>,
-    /// `head` ends within the value of a header, where plain bytes need no second look.
+    /// True if `head` ends within the value of a header. More plain bytes of the value then need no parsing.
     is_in_value: bool,
 }
 

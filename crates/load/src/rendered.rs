@@ -168,7 +168,7 @@ fn verify(target: &Target, request: &Request) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// RFC 9110, section 5.6.2.
+/// True if a text is a token (RFC 9110, section 5.6.2).
 fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text

@@ -241,7 +241,7 @@ impl Group<'_> {
         self.lanes.iter().any(Prepared::is_open_loop)
     }
 
-    /// The whole life of one generator thread.
+    /// Runs one generator thread from start to end.
     fn generate(
         &self,
         thread: u32,

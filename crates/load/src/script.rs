@@ -1,6 +1,6 @@
-//! From one step of a scenario to the next.
+//! The steps of a scenario, and the next action after each step.
 //!
-//! A rotation is the scenario without steps: its slot has one request and no think time.
+//! A rotation is a scenario without steps: its slot has one request and no think time.
 
 use std::time::Duration;
 

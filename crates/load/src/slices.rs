@@ -88,7 +88,7 @@ impl Slices {
     /// Returns the meaning of this moment. The clock does not go back.
     #[inline]
     pub(crate) fn at(&self, now_ns: u64) -> Moment {
-        // Nearly always the first: `pass` was called within it.
+        // Nearly always the first slice, because `pass` was called within it.
         let open = self.spans[self.current..]
             .iter()
             .find(|span| now_ns < span.to_ns);
@@ -103,7 +103,7 @@ impl Slices {
         }
     }
 
-    /// Forgets slices that are over.
+    /// Moves past slices that are over.
     #[inline]
     pub(crate) fn pass(&mut self, now_ns: u64) {
         while let Some(span) = self.spans.get(self.current)

@@ -45,7 +45,7 @@ impl Places {
             if is_open(place) {
                 return Some(place);
             }
-            // Closed while it was idle. If no other place is open, it is the first to be used.
+            // Closed while it was idle. It is the first choice if no other place is open.
             self.vacant.push(place);
         }
         self.vacant.pop().or_else(|| self.unused.next())

@@ -70,7 +70,7 @@ impl Values {
         }
         let row = match self.order {
             RowOrder::Rotation => {
-                // 0 stands for never, and is no divisor.
+                // 0 means never, and cannot be a divisor.
                 (index % rows + index.checked_div(self.shift_every).unwrap_or(0)) % rows
             }
             RowOrder::Random => below(rows, self.draw(index, 0)),
@@ -344,7 +344,7 @@ impl Cutter<'_> {
                 // Purpose 0 draws the row of the data.
                 purpose: self.within.request as u64 * PURPOSES + self.places + 1,
             }
-        // A request without data may hold double braces of its own.
+        // A request without data may contain double braces as ordinary text.
         } else if values.names(usize::MAX).next().is_none() {
             return Ok(None);
         } else {
@@ -404,8 +404,8 @@ fn below(bound: u64, draw: u64) -> u64 {
     u64::try_from(product >> 64).expect("the high half is less than the bound")
 }
 
-/// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014): every bit of the input changes half
-/// of the output.
+/// Returns the finalizer of SplitMix64 (Steele, Lea and Flood, 2014). Every bit of the input changes half of
+/// the output.
 fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,13 +1,13 @@
 //! The copy of a variant: objects under their own names, which only find each other and not the objects of
 //! another variant.
 //!
-//! * ConfigMaps, Secrets and the Services of StatefulSets are named in known members. These members are rewritten
-//!   if the files contain that object. Any other object belongs to the namespace, and its name stays.
-//! * Services find pods by labels. Every pod gets one more label, which only this copy has, and every selector
-//!   requires it.
-//! * Programs find Services by host names, in configurations that cannot be rewritten safely. Every pod gets lines
-//!   for its `/etc/hosts`, so that these names resolve to the addresses of this copy's Services. The caller adds
-//!   names of other systems of the lab.
+//! * ConfigMaps, Secrets and the Services of StatefulSets are named in known members. These members are
+//!   rewritten if the files contain that object. Any other object belongs to the namespace, and its name stays.
+//! * Services find pods by labels. Every pod gets one more label, which only this copy has, and every
+//!   selector requires it.
+//! * Programs find Services by host names, in configurations that cannot be rewritten safely. Every pod gets
+//!   lines for its `/etc/hosts`, so that these names resolve to the addresses of this copy's Services. The
+//!   caller adds names of other systems of the lab.
 
 use std::net::IpAddr;
 

@@ -97,7 +97,7 @@ fn what_names_each_other_in_the_files_finds_its_own_copy() {
     let pods = &made[1].1["spec"]["template"];
     let spec = &pods["spec"];
     assert_eq!(spec["volumes"][0]["configMap"]["name"], map);
-    // As kubectl reads it.
+    // Like kubectl, which reads it as octal.
     assert_eq!(spec["volumes"][0]["configMap"]["defaultMode"], 0o444);
     assert_eq!(
         spec["containers"][0]["envFrom"][0]["configMapRef"]["name"],
@@ -107,7 +107,7 @@ fn what_names_each_other_in_the_files_finds_its_own_copy() {
     let theirs = &spec["containers"][0]["env"][1]["valueFrom"]["secretKeyRef"]["name"];
     assert_eq!(theirs, "theirs");
     assert_eq!(made[2].1["spec"]["serviceName"], "wb-x-v0-gateway-1");
-    // A configuration names a host, and only this copy's address is behind it.
+    // A configuration names a host, which must resolve to this copy's address only.
     let alias = &spec["hostAliases"][0];
     assert_eq!(alias["ip"], "10.0.0.7");
     assert_eq!(

@@ -129,7 +129,7 @@ fn a_variant_may_be_kept_out_of_quick_runs() {
     assert!(parse(LAB, &[]).unwrap().variants[0].is_quick);
 }
 
-/// The lab with settings of a quick run, read for one.
+/// Returns the lab with these settings of a quick run, read for a quick run.
 fn quick(settings: &str, with: &[(&str, &str)]) -> Result<Lab, Mistakes> {
     let lab = LAB.replace("systems:\n", &format!("quick: {settings}\nsystems:\n"));
     let folder = Folder::with_lab(&lab);

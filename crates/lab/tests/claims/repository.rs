@@ -28,7 +28,7 @@ impl Files for Disk {
     }
 }
 
-/// Compares a generated file with the committed one, or writes it.
+/// Compares a generated file with the committed file, or writes it.
 #[expect(clippy::disallowed_methods, reason = "the one switch of these tests")]
 fn check_generated(path: &str, generated: &str) {
     let path = root().join(path);
@@ -64,7 +64,7 @@ fn the_committed_manual_is_made_from_the_schema() {
     check_generated("docs/labs.md", &lab::manual());
 }
 
-/// The folder and all below it.
+/// Returns the folder and all folders below it.
 fn folders(folder: &Path) -> Vec<PathBuf> {
     let below = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path());
     let below = below.filter(|path| path.is_dir());

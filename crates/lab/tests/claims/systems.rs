@@ -398,7 +398,7 @@ fn a_system_may_run_already() {
     assert_eq!((url.host.as_str(), url.port), ("a.example.com", 8443));
     assert_eq!(url.attach, Some(lab::Attach::Pid(47)));
     assert!(setup.is_encrypted && setup.command().is_empty());
-    // Each variant has its own.
+    // Each variant has its own address.
     let other = lab.variants[0].systems()[0].elsewhere().expect("it, too");
     assert_ne!(other.host, url.host);
 }

@@ -96,7 +96,7 @@ impl Foreign {
     }
 }
 
-/// The first line of `/proc/stat`, in milliseconds at 100 ticks a second.
+/// Reads the first line of `/proc/stat`, in milliseconds at 100 ticks a second.
 fn busy_and_steal_ms(stat: &str) -> (f64, f64) {
     let line = stat.lines().next().unwrap_or_default();
     let ticks: Vec<f64> = line

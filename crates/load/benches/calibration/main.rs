@@ -278,7 +278,7 @@ fn rates(senders: &[Sender], course: &Course) {
     }
 }
 
-/// One turn of one sender.
+/// Runs one turn of one sender.
 fn send(sender: Sender, rate: f64, length: Duration) -> Turn {
     let is_awake = match sender {
         Sender::Thread(_) => true,
@@ -376,7 +376,7 @@ fn open(rate: f64, seconds: f64, arrival: Arrival) -> Load {
     }
 }
 
-/// One load on one null server.
+/// Runs one load on one null server.
 fn measure(behavior: &Behavior, load: &Load, connections_max: u32) -> (Measurement, Seen) {
     measure_in(Manner::default(), behavior, load, connections_max)
 }

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-/// The first place where two bodies differ.
+/// The first difference between two bodies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     /// JSON pointer to the place. Empty for the whole body.
@@ -15,7 +15,7 @@ pub(super) struct Difference {
     pub(super) found: String,
 }
 
-/// Values longer than this are cut in messages, in characters.
+/// Length in characters beyond which messages cut a value.
 const SHOWN_MAX: usize = 80;
 
 /// The correct body, without the ignored parts.

@@ -185,7 +185,7 @@ impl Findings {
             self.mode = Mode::CollectCoded;
         }
         if self.learned.len() + part.len() > ENCODED_MAX {
-            // Not `clear`, which would keep the memory.
+            // Not `clear`, which would keep the allocation.
             self.learned = Vec::new();
             self.mode = Mode::TooLongCoded;
         } else {

@@ -49,7 +49,7 @@ enum Place {
     End,
     /// An error was found.
     Errors,
-    /// This is not a JSON object.
+    /// The body is not a JSON object.
     Broken,
 }
 
@@ -198,7 +198,7 @@ impl ErrorsScan {
     }
 }
 
-/// A key, compared with `errors` as it is read.
+/// A key that is compared with `errors` while it is read.
 #[derive(Clone, Copy, Debug)]
 struct Key {
     /// Number of matched characters of `errors`. `None` after a difference.

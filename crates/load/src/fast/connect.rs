@@ -78,7 +78,7 @@ impl EpollEngine<'_> {
         match self.lanes[connection.lane].work.peer.connected(socket) {
             Ok(()) => self.connected(index),
             Err(error) => {
-                // The failure is dated, and the events before this one may have taken a while.
+                // The failure has a time, and earlier events may have taken a while.
                 self.now();
                 self.refused(index, &error);
             }

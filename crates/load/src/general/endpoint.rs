@@ -34,7 +34,7 @@ pub(super) struct Endpoint {
     pub(super) keep_alive: bool,
     pub(super) traffic: Rc<Traffic>,
     pub(super) links: Vec<Link>,
-    /// Places of a link. At least 1.
+    /// Number of places of a link. At least 1.
     streams: usize,
     /// Places in think time, each with the sender that lets it continue.
     waiting: RefCell<BTreeMap<usize, Sender<()>>>,
@@ -42,7 +42,7 @@ pub(super) struct Endpoint {
 
 impl Endpoint {
     pub(super) fn new(work: &Workload, outlet: Outlet) -> Endpoint {
-        // A connection for each request carries one.
+        // Without keep-alive, a connection carries one request.
         let streams = match work.keep_alive {
             true => usize::try_from(outlet.route.version.streams())
                 .expect("32 bits fit into an address"),

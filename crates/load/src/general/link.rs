@@ -15,7 +15,7 @@ use crate::backoff::Backoff;
 pub(super) struct Link {
     /// The connection. An HTTP/1.1 connection is only here while it is not in use.
     channel: RefCell<Option<Channel>>,
-    /// One place opens it, and all others wait for it.
+    /// Held by the place that opens the connection. Other places wait for it.
     pub(super) opening: Mutex<()>,
     pub(super) backoff: Cell<Backoff>,
 }

@@ -1,4 +1,4 @@
-//! From an address to a connection that is ready for requests.
+//! Opens connections to an address, until they are ready for requests.
 
 use std::rc::Rc;
 use std::time::Duration;

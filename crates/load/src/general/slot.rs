@@ -349,7 +349,7 @@ impl EngineState {
         let now_ns = self.clock.now_ns();
         let sending = session.send(message).await?;
         slot.state.sent_ns = now_ns;
-        // It counts as sent once.
+        // A repeated request counts as sent once.
         if !replace(&mut slot.is_sent, true) {
             self.lanes.borrow_mut()[place.lane].sent(&mut slot.state);
         }

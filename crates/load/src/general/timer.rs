@@ -54,7 +54,7 @@ impl Timer {
     fn set(&self, wake_ns: u64, sleep_until_ns: u64) {
         self.wake_ns.set(wake_ns);
         self.sleep_until_ns.set(sleep_until_ns);
-        // 0 would switch it off.
+        // 0 would disable the timer.
         let left_ns = sleep_until_ns.saturating_sub(self.clock.now_ns()).max(1);
         let zero = Timespec::default();
         let spec = Itimerspec {

@@ -77,7 +77,7 @@ fn name(host: &str) -> Result<ServerName<'static>, TlsError> {
 fn trusted_by_system() -> Result<RootCertStore, TlsError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
-    // Some systems carry certificates that cannot be parsed. The others can still be used.
+    // Some systems have certificates that cannot be parsed. The remaining certificates can still be used.
     let (added, _) = roots.add_parsable_certificates(found.certs);
     if added == 0 {
         let first = found.errors.first();

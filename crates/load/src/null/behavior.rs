@@ -16,7 +16,7 @@ pub struct Behavior {
     pub slow: Slow,
     /// Processor time for each request, all handling included. 0 adds no time.
     pub burn: Duration,
-    /// [`burn`](Behavior::burn) is spent on every Nth request: 1 for each. At least 1.
+    /// [`burn`](Behavior::burn) is spent on every Nth request: 1 for each request. At least 1.
     pub burn_every: u64,
     /// True if the kernel spends [`burn`](Behavior::burn) by reading zeros. False if the program spends it.
     pub burn_in_kernel: bool,
@@ -62,7 +62,7 @@ pub enum Pace {
     /// The server works on one request at a time for this duration, in order of arrival: a queue with a
     /// single server.
     Service(Duration),
-    /// As `Delay`, with one of several delays drawn for each request.
+    /// Like `Delay`, with one of several delays drawn for each request.
     Mix(Mix),
 }
 
@@ -172,7 +172,7 @@ impl Mix {
         Ok(Mix { steps, total })
     }
 
-    /// The delay of request `index`: the same in every run with the same seed.
+    /// Returns the delay of request `index`, equal in every run with an equal seed.
     pub(super) fn delay_ns(&self, seed: u64, index: u64) -> u64 {
         let drawn = draw::below(self.total, seed, index);
         // A weight of 0 has an empty range, which no draw falls into.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::error::BehaviorError;
 
-/// Streams of draws: the draws for one request share its seed and its number, and must differ.
+/// Constants that separate the draws for one request, because they share its seed and its number.
 const RADIUS: u64 = 0x6a09_e667_f3bc_c908;
 const ANGLE: u64 = 0xbb67_ae85_84ca_a73b;
 const SLOW: u64 = 0x3c6e_f372_fe94_f82b;
@@ -85,18 +85,18 @@ pub(super) fn below(total: u64, seed: u64, index: u64) -> u64 {
     ((mixed(seed, index) >> 32) * total) >> 32
 }
 
-/// A standard normal number, by Box and Muller.
+/// Returns a standard normal number, by Box and Muller.
 fn normal(seed: u64, index: u64) -> f64 {
     let radius = (-2.0 * unit(seed ^ RADIUS, index).ln()).sqrt();
     radius * (TAU * unit(seed ^ ANGLE, index)).cos()
 }
 
-/// A uniform number above 0 and at most 1.
+/// Returns a uniform number above 0 and at most 1.
 fn unit(seed: u64, index: u64) -> f64 {
     ((mixed(seed, index) >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) at position `index`.
+/// Returns SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) at position `index`.
 fn mixed(seed: u64, index: u64) -> u64 {
     let mut bits = seed.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -170,7 +170,7 @@ mod tests {
             .filter(|(a, b)| **a == *b)
             .count();
         assert_eq!(same, 0);
-        // The longest time has no end that could be reached, and does not wrap around.
+        // The longest time saturates and does not wrap around.
         assert!(jitter.times(u64::MAX, 1, 1) > u64::MAX / 4);
     }
 

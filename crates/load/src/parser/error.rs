@@ -13,7 +13,7 @@ pub enum ParseError {
     TooLarge {
         /// The part that is too large, such as `head` or `body`.
         part: &'static str,
-        /// The most that is accepted.
+        /// The largest accepted size.
         limit: u64,
         /// The unit of `limit`.
         unit: &'static str,

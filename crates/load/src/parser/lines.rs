@@ -28,7 +28,7 @@ pub(super) fn unfolded(head: &[u8]) -> Option<Vec<u8>> {
     is_folded.then_some(unfolded)
 }
 
-/// Returns the fault of the first malformed header name, in words.
+/// Returns the fault of the first malformed header name, for a message.
 pub(super) fn name_fault(head: &[u8]) -> &'static str {
     let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     let is_empty = |line: &&[u8]| matches!(*line, b"" | b"\r");

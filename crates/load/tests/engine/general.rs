@@ -1,4 +1,4 @@
-//! The same claims for TLS and HTTP/2.
+//! The claims of the fast carrier for TLS and HTTP/2.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -215,7 +215,7 @@ fn an_answer_that_does_not_come_is_a_timeout_and_leaves_no_socket() {
         let sample = &measurement.failures[0];
         assert_eq!(sample.reason, "no complete answer within 300ms");
         assert!(sample.answer.ends_with("hel"), "{}", sample.answer);
-        // No request is sent on a connection on which one failed.
+        // No request is sent on a connection after a failure on it.
         assert_eq!(server.connections(), 4);
         server.wait_until_all_are_gone();
         let failure = exchange(&target, &get("/"), Duration::from_millis(300)).unwrap_err();

@@ -141,7 +141,7 @@ fn a_step_after_a_rest_is_due_when_the_rest_is_over() {
         for (_server, target) in each(shop(&Heard::default())) {
             let measurement = measure(&shopping(&target, &["a"], load.clone(), rest));
             assert_eq!(completed(&measurement), [4, 4, 4]);
-            // The rest is no part of the latency, however slow the machine is.
+            // The think time is no part of the latency, even on a slow machine.
             assert!(measurement.elapsed >= rest);
             let again = &measurement.steps[2];
             assert!(again.latency.min_ns().unwrap() < 40_000_000);

@@ -49,7 +49,7 @@ fn step(name: &str, pause: Duration, captures: Vec<Capture>) -> Step {
     }
 }
 
-/// Logs in as the user of the row, then sends the token twice, the second time after a rest.
+/// Logs in as the user of the row, then sends the token twice, the second time after think time.
 fn shopping(server: &Server, users: &[&str], load: Load, rest: Duration) -> Job {
     let mut job = job(&server.target, load);
     let list = Request {
@@ -138,7 +138,7 @@ fn a_step_after_a_rest_is_due_when_the_rest_is_over() {
         let server = shop(&Heard::default());
         let measurement = measure(&shopping(&server, &["a"], load, rest));
         assert_eq!(completed(&measurement), [4, 4, 4]);
-        // The rest is no part of the latency, however slow the machine is.
+        // The think time is no part of the latency, even on a slow machine.
         assert!(measurement.elapsed >= rest);
         let again = &measurement.steps[2];
         assert!(again.latency.min_ns().unwrap() < 40_000_000);

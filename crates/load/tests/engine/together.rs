@@ -118,7 +118,7 @@ fn seats_place_the_slots_of_two_jobs_between_each_other() {
         let mut dues = slots.map(|slot| slot.due_ns);
         expected += if dues.is_sorted() { "ab" } else { "ba" };
         dues.sort_unstable();
-        // Each begins in the first half of its seat, which is half of the gap long.
+        // Each slot begins in the first half of its seat, which is half of the gap long.
         let second_ns = due_ns + gap_ns / 2;
         assert!((due_ns..due_ns + gap_ns / 4).contains(&dues[0]), "{dues:?}");
         assert!(

@@ -179,7 +179,7 @@ fn a_line_end_behind_a_body_is_no_answer_and_spoils_no_connection() {
     assert_eq!(measurement.unsolicited, 0);
     assert_eq!(server.connections(), 1);
     exchange(&server.target, &get("/"), PATIENCE).unwrap();
-    // The same while the connection is idle.
+    // The server does this while the connection is idle.
     let server = Server::tcp(|mut client| {
         while client.request().is_some() {
             client.answer("hello");
