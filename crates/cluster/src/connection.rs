@@ -57,8 +57,8 @@ pub(crate) fn now() -> Instant {
 }
 
 impl Connection {
-    /// Connects like `kubectl`: with `KUBECONFIG`, `~/.kube/config`, or the service account of the present
-    /// pod. `is_stopped` returns true if the user wants to stop.
+    /// Connects like `kubectl`: with `KUBECONFIG`, `~/.kube/config`, or the service account of the pod it
+    /// runs in. `is_stopped` returns true if the user wants to stop.
     ///
     /// # Errors
     /// If there is no such cluster or context. The call does not check that the cluster responds.

@@ -46,7 +46,7 @@ impl Generators {
                 "completionMode": "Indexed",
                 "completions": self.count,
                 "parallelism": self.count,
-                // Generators of a repeated shard would send alone.
+                // A repeated shard would be sent alone.
                 "backoffLimit": 0,
                 "activeDeadlineSeconds": self.deadline.as_secs().max(1),
                 "ttlSecondsAfterFinished": 600,

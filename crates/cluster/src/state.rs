@@ -17,7 +17,7 @@ pub struct PodState {
     pub labels: std::collections::BTreeMap<String, String>,
     /// Completion index of the pod in an Indexed Job.
     pub index: Option<u32>,
-    /// The present phase.
+    /// Current phase of the pod.
     pub phase: Phase,
     /// Total restarts of its containers.
     pub restarts: u64,

@@ -132,8 +132,8 @@ pub enum Placement {
     Free,
 }
 
-/// The shortest slice with nearly the processor limit of a load without breaks. An idle system begins every
-/// slice with the grant of a whole period (100 ms), at any place in the period. In slices of this length,
+/// The shortest slice that hardly changes the effect of a processor limit. An idle system begins every slice
+/// with the grant of a whole kernel period (100 ms), at any place in the period. In a slice of this length,
 /// that extra grant hardly matters.
 const SLICE_OF_LIMITED: Duration = Duration::from_secs(2);
 

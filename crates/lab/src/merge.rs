@@ -7,7 +7,7 @@ use yaml_with_places::{Entry, Node, Value};
 
 use crate::ways::WAYS;
 
-/// The requests are a choice, too.
+/// Requests and a scenario are alternatives, too.
 const EITHER: [(&str, &str); 2] = [("requests", "scenario"), ("scenario", "requests")];
 
 /// Merges two trees. `over` takes precedence.

@@ -8,7 +8,7 @@ use crate::parser::Parser;
 use crate::recorder::EXCERPT_BYTES;
 use crate::script::SlotState;
 
-/// The present activity of a connection.
+/// The current activity of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// There is no socket.
@@ -54,7 +54,7 @@ pub(crate) struct Connection {
     pub(crate) backoff: Backoff,
     pub(crate) parser: Parser,
     pub(crate) slot: SlotState,
-    /// The begin of a response that took more than one read, as evidence.
+    /// The beginning of a response that took more than one read, as evidence.
     pub(crate) kept: Vec<u8>,
 }
 
@@ -90,7 +90,7 @@ impl Connection {
         self.slot.findings.start();
     }
 
-    /// Keeps the begin of a response in case it is wrong.
+    /// Keeps the beginning of a response in case it is wrong.
     pub(crate) fn keep(&mut self, bytes: &[u8]) {
         // `kept` never exceeds the limit, because each piece is cut to the remaining room.
         let room = EXCERPT_BYTES - self.kept.len();

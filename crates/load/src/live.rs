@@ -113,7 +113,7 @@ impl Live {
         }
     }
 
-    /// Returns the present counts of each job. Empty without [`Live::with_jobs`].
+    /// Returns the current counts of each job. Empty without [`Live::with_jobs`].
     #[must_use]
     pub fn read_jobs(&self) -> Vec<JobProgress> {
         let read = |job: &JobCells| JobProgress {
@@ -139,7 +139,7 @@ impl Live {
         own.lateness.publish(&job.lateness);
     }
 
-    /// Returns the present counts. They are read one after the other, so they may differ by a moment.
+    /// Returns the current counts. They are read one after the other, so they may differ by a moment.
     #[must_use]
     pub fn read(&self) -> Progress {
         Progress {

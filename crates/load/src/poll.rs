@@ -24,7 +24,7 @@ const SLEEP_MIN_NS: u64 = 3_000;
 /// The required precision of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// The wait may end up to a millisecond late, because it only ends with a timeout. In nanoseconds.
+    /// The wait may end up to a millisecond late, because only timeouts depend on it. In nanoseconds.
     Roughly(u64),
     /// The wait must end in time for a slot that is due in this number of nanoseconds.
     Punctually(u64),

@@ -71,7 +71,7 @@ pub(crate) struct Priority {
     is_given: bool,
     core: Core,
     is_high: bool,
-    /// The begin of the present window.
+    /// Start of the current window.
     begin_ns: u64,
     cpu_ns: u64,
     high_ns: u64,

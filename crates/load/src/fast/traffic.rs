@@ -126,7 +126,7 @@ impl EpollEngine<'_> {
                 Ok(Parsed::More) => {
                     connection.keep(piece);
                     // A read that left room took all available bytes. A new edge announces more. The end of
-                    // the connection may be part of the present edge.
+                    // the connection may be part of the current edge.
                     if bytes < self.buffer.len() && !is_hangup {
                         return;
                     }
@@ -168,8 +168,8 @@ impl EpollEngine<'_> {
             };
             lane.failed(&connection.slot, fault, || mismatch.to_string());
         }
-        // The response came before the whole request had left. The rest must not become the begin of the next
-        // request.
+        // The response came before the whole request had left. The rest must not become the beginning of the
+        // next request.
         let is_unsent = connection.phase == Phase::Sending;
         if is_hangup || !reusable || !lane.work.keep_alive || is_unsent {
             connection.close();
@@ -212,7 +212,7 @@ impl EpollEngine<'_> {
         }
     }
 
-    /// True if the connection has carried an earlier response, and no byte of the present response arrived.
+    /// True if the connection has carried an earlier response, and no byte of the awaited response arrived.
     fn was_kept(&self, index: usize) -> bool {
         let connection = &self.connections[index];
         connection.is_used && connection.slot.first_byte_ns == 0

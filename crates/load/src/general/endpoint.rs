@@ -76,7 +76,7 @@ impl Endpoint {
         place / self.streams
     }
 
-    /// Makes a place wait. Returns a receiver for [`Endpoint::resume`].
+    /// Makes a place wait. Returns a receiver that completes with [`Endpoint::resume`].
     pub(super) fn wait(&self, place: usize) -> Receiver<()> {
         let (resume, resumed) = oneshot::channel();
         let before = self.waiting.borrow_mut().insert(place, resume);

@@ -49,7 +49,7 @@ impl ResponseProgress {
         self.kept.clear();
     }
 
-    /// Keeps the begin of the response in case it is wrong.
+    /// Keeps the beginning of the response in case it is wrong.
     pub(super) fn keep(&mut self, part: &[u8], now_ns: u64) {
         if self.first_byte_ns == 0 {
             self.first_byte_ns = now_ns;

@@ -29,7 +29,7 @@ pub(super) struct Slot {
     give_up_ns: Option<u64>,
     /// Number of times the target has declared the request unprocessed.
     repeats: u32,
-    /// The time limit of the present attempt.
+    /// The time limit of the current attempt.
     attempt_until_ns: u64,
     /// The time limit of a request that is sent again, on any connection.
     repeat_until_ns: u64,

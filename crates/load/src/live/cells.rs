@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Cells in each doubling. A cell is at most a sixteenth, 6.25 %, wider than its lower edge.
+/// Number of cells in each doubling. The width of a cell is at most a sixteenth (6.25 %) of its lower edge.
 const PARTS: u64 = 1 << PARTS_BITS;
 const PARTS_BITS: u32 = 4;
 /// The number of cells in each doubling, for places in a list.

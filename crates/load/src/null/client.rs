@@ -18,7 +18,7 @@ pub(super) struct Client {
     pub(super) answered: u64,
 }
 
-/// The present activity of a connection.
+/// The current activity of a connection.
 #[derive(Debug)]
 pub(super) enum Activity {
     /// It waits for the next request.

@@ -392,7 +392,7 @@ impl Server {
         }
     }
 
-    /// Writes as many bytes of the present response as the socket accepts.
+    /// Writes as many bytes of the current response as the socket accepts.
     fn write(&mut self, index: usize) {
         let Some(client) = &mut self.places[index].client else {
             return;
