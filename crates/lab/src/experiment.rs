@@ -107,7 +107,8 @@ pub struct Lab {
     /// The setup that variants are compared with. In a lab with several baselines, the first.
     pub baseline: Variant,
     /// The setups compared, in the order of the report. Further baselines are included, each before the
-    /// variants that are compared with it. Empty if the lab only compares two revisions of the repository.
+    /// variants that are compared with it. Empty if the lab can only be compared between two revisions of the
+    /// repository.
     pub variants: Vec<Variant>,
     /// The checks of every response of the baseline.
     pub expect: Expect,

@@ -7,8 +7,8 @@
 //! due.
 //!
 //! A timeout over HTTP/2 only ends its stream, and no further request uses that connection. If the target
-//! announces that it goes away, requests under way are awaited while a new connection is opened. During that
-//! time there may be more connections than requested.
+//! announces that it goes away, no further request uses the connection either. The requests under way are
+//! awaited while a new connection is opened. During that time there may be more connections than requested.
 
 use std::cell::RefCell;
 use std::rc::Rc;
