@@ -1,4 +1,4 @@
-//! What it costs to record one request, and whether memory stays flat over 10^8 of them.
+//! Measures the cost to record one request, and checks that memory stays flat over 10^8 requests.
 //!
 //! The recorder is no part of the public interface, so its sources are compiled into this program.
 
@@ -19,7 +19,7 @@ mod sources {
     pub mod recorder;
 }
 
-// Where the sources look for each other.
+// The path under which the sources refer to each other.
 use sources::{live, measurement, recorder};
 
 use recorder::{Recorder, Times};
@@ -27,7 +27,7 @@ use recorder::{Recorder, Times};
 const SAMPLES: u64 = 100_000_000;
 
 fn main() {
-    // One request every 100 us: the 10^8 last close to three hours of the simulated clock.
+    // One request every 100 us. The 10^8 requests take nearly three hours of the simulated clock.
     run("closed loop, one read", SAMPLES, false, |now_ns, bits| {
         Times {
             due_ns: now_ns,
@@ -47,7 +47,7 @@ fn main() {
             done_ns: now_ns + service_ns(bits),
         },
     );
-    // What `--prometheus`, `--otlp` and the screen of a terminal add to the first line.
+    // The cost of `--prometheus`, `--otlp` and the terminal screen, in addition to the first line.
     run(
         "closed loop, one read, looked at",
         SAMPLES,
@@ -61,7 +61,7 @@ fn main() {
     );
 }
 
-/// 50 us to 1.1 ms.
+/// Returns 50 us to 1.1 ms.
 fn service_ns(bits: u64) -> u64 {
     50_000 + (bits >> 44)
 }
@@ -89,7 +89,7 @@ fn run(name: &str, samples: u64, is_looked_at: bool, times: impl Fn(u64, u64) ->
     let early = resident_kib();
     for sample in samples / 100..samples {
         answer(&mut recorder);
-        // As often as at 100,000 answers a second.
+        // As frequent as at 100,000 responses a second.
         if is_looked_at && sample % 10_000 == 0 {
             recorder.publish(&live, 0, (sample, sample));
         }
