@@ -13,9 +13,9 @@ pub(crate) const ERRORS_MAX: usize = 5_000;
 /// Limits on the execution of an operation. The comments contain the configuration keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Maximum bytes of a response's `data`, and of the list of entities in one subgraph request
-    /// (`limits.response_max_bytes`). The default is 64 MiB, the default limit on one subgraph response. So a
-    /// client can receive everything that one subgraph can send.
+    /// Maximum bytes of a response's `data` (`limits.response_max_bytes`). It also limits the list of
+    /// entities in a subgraph request. The default is 64 MiB, the default limit on one subgraph response. So
+    /// a client can receive everything that one subgraph can send.
     pub response_bytes: usize,
     /// Maximum bytes of memory for all subgraph responses to one client request
     /// (`limits.subgraph_answers_max_bytes`). The default is 256 MiB.

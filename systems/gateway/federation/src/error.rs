@@ -25,7 +25,7 @@ pub enum PathSegment {
 pub struct GraphqlError {
     /// The error text for people.
     pub message: String,
-    /// Places in the client's document. Empty if there are none.
+    /// Places in the client's document. Can be empty.
     pub locations: Vec<Location>,
     /// Path in the response. Empty if the error has no path.
     pub path: Vec<PathSegment>,

@@ -181,8 +181,8 @@ impl Planning<'_> {
         }
     }
 
-    /// Makes a plan in which the fields that the first plan gets wrong are planned separately. These fields
-    /// are `missing` and the fields that later proofs find. `None` if this does not help.
+    /// Plans the fields that the first plan gets wrong separately: `missing`, and the fields that later
+    /// proofs find. `None` if this does not help.
     fn apart(
         &self,
         mut node: PlanNode,
@@ -349,8 +349,8 @@ impl Planning<'_> {
     }
 }
 
-/// The form in which the planner receives the operation. The next form is tried if there is no plan, or if
-/// the plan does not answer the operation.
+/// The forms of an operation, in the order of planning. The next form is tried if there is no plan, or if the
+/// plan does not answer the operation.
 #[derive(Clone, Copy)]
 enum Way {
     /// The operation unchanged.
@@ -367,7 +367,7 @@ impl Way {
     const ALL: [Way; 4] = [Way::Whole, Way::InParts, Way::ByType, Way::Behind];
 }
 
-/// Result of one form.
+/// Result of planning one form of the operation.
 enum Attempt {
     Node(Box<PlanNode>),
     /// The operation needs no subgraph.
