@@ -15,7 +15,7 @@ pub(crate) const ERRORS_MAX: usize = 5_000;
 pub struct Bounds {
     /// Maximum bytes of a response's `data` (`limits.response_max_bytes`). It also limits the list of
     /// entities in a subgraph request. The default is 64 MiB, the default limit on one subgraph response. So
-    /// a client can receive everything that one subgraph can send.
+    /// a client can receive all the data of one subgraph response.
     pub response_bytes: usize,
     /// Maximum bytes of memory for all subgraph responses to one client request
     /// (`limits.subgraph_answers_max_bytes`). The default is 256 MiB.

@@ -2,9 +2,11 @@
 //!
 //! A request takes these steps, and each step has a file:
 //!
-//! 1. [`Operations`] finds the prepared operation or prepares it. `check` parses, measures (`limits`), validates and compiles the `projection`. `prepare` calls the planner's crate and compiles the `plan`.
+//! 1. [`Operations`] finds the prepared operation or prepares it. `check` parses, measures (`limits`),
+//!    validates and compiles the `projection`. `prepare` calls the planner's crate and compiles the `plan`.
 //! 2. [`Prepared::coerce`] checks the variables.
-//! 3. [`Prepared::execute`] executes the plan (`execute`, `entities`, `answer`). It merges responses in a `store`, which never unescapes or copies a value.
+//! 3. [`Prepared::execute`] executes the plan (`execute`, `entities`, `answer`). It merges responses in a
+//!    `store`, which never unescapes or copies a value.
 //! 4. `response` writes the client's data.
 //!
 //! Everything that does not depend on the variables is decided during preparation. Every value stays the text

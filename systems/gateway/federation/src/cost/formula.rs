@@ -1,4 +1,4 @@
-//! The cost formula of one operation, before the variables are known.
+//! The cost formula of one operation. A request later fills in the values of its variables.
 //!
 //! The cost of arguments is computed once per request, and each variable is read once. Both are independent
 //! of the number of fields, fragment spreads and response objects that use them.
