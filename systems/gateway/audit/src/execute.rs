@@ -72,7 +72,7 @@ impl Answer {
         }
     }
 
-    /// The response as JSON text, with `errors` first.
+    /// The response as JSON text, without an empty `errors`.
     #[must_use]
     pub fn to_json(&self) -> String {
         let errors: Vec<Value> = self.errors.iter().map(FieldError::to_json).collect();
