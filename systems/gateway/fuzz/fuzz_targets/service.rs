@@ -1,5 +1,5 @@
-//! Whatever a remote service says of its schema, what is merged can be asked; whatever it answers,
-//! and whatever a client asks of a REST endpoint, becomes JSON.
+//! For any schema of a remote service, the merged schema can be queried. Any response of the service becomes
+//! JSON, and so does any request to a REST endpoint.
 #![no_main]
 
 use std::path::Path;

@@ -127,7 +127,7 @@ fn an_operation_that_takes_too_long_is_refused_and_remembered() {
     let body = expensive(0);
     let mut connection = gateway.connect();
     let mut sent = 0;
-    // The first request may receive a retry response, if its thread was slow to end the work.
+    // The first requests may receive status 503, if the thread was slow to end the work.
     let refusal = loop {
         sent += 1;
         let response = connection.send(&post(&body));

@@ -43,7 +43,7 @@ fn what_several_clients_ask_alike_is_one_subscription_at_the_subgraph() {
     for stream in [&mut first, &mut second] {
         assert_eq!(payload(stream), with_review(1, 10));
     }
-    // Each client's event has its own request for reviews.
+    // The event is completed for each client, with one request for reviews each.
     assert_eq!(reviews.seen().len(), 2);
     // A later client receives only later events.
     let mut third = join(&gateway, PRICES);
