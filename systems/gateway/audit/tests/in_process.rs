@@ -351,9 +351,9 @@ fn is_unplanned(outcome: &Outcome) -> bool {
     outcome.data.is_none() && code.and_then(Value::as_str) == Some("QUERY_PLANNING_FAILED")
 }
 
-/// If the single server has errors, the gateway must have errors, too. Their number may differ, because each
-/// server that passes a null on reports an error. Only the cases test the order of members. If the first of
-/// two equal fields is skipped, servers use both orders.
+/// True if the gateway's data equals the data of the single server, and both or neither have errors. The
+/// number of errors may differ, because each server that passes a null on reports an error. Only the cases
+/// test the order of members. If the first of two equal fields is skipped, servers use both orders.
 fn is_alike(outcome: &Outcome, expected: &Answer) -> bool {
     let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     let expected_data = expected.data.as_ref().map(|data| read(&data.to_string()));

@@ -35,7 +35,7 @@ pub struct AnswerShape<'a> {
 }
 
 impl<'a> AnswerShape<'a> {
-    /// For a list: the shape of its items, and true if an item must not be null.
+    /// The shape of a list's items, and true if an item must not be null. `None` if the value is not a list.
     #[must_use]
     pub fn item(self) -> Option<(AnswerShape<'a>, bool)> {
         match self.shape {

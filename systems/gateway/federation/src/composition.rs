@@ -39,7 +39,7 @@ pub(crate) struct ComposedField {
 /// Details of a field in one subgraph.
 #[derive(Debug, Default)]
 struct Share {
-    /// Type of the field in the subgraph, if it differs from [`ComposedField::kind`].
+    /// Type of the field in the subgraph, if it differs from the supergraph's type.
     kind: Option<String>,
     /// The fields of the entity that the subgraph requires for this field.
     requires: Option<SelectionSet>,
@@ -128,7 +128,8 @@ impl ComposedField {
         self.share(graph)?.requires.as_ref()
     }
 
-    /// If every subgraph with this field requires other fields: one such subgraph and its required fields.
+    /// A subgraph with its required fields for this field. `None` unless every subgraph with the field
+    /// requires other fields.
     pub(crate) fn requiring(&self) -> Option<(Graph, &SelectionSet)> {
         let mut least = None;
         for (graph, share) in self.graphs.as_ref()? {

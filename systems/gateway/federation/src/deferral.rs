@@ -27,10 +27,10 @@ pub(crate) struct Deferral {
     pub(crate) first: Option<Step>,
     /// All requests except the requests of the first part.
     pub(crate) rest: Step,
-    /// For each request in `rest`, the earlier requests of the first part.
+    /// The earlier requests of the first part, for each request in `rest`.
     pub(crate) after: HashMap<usize, Vec<usize>>,
-    /// For each group, the requests in `rest` that it needs, including the needs of its surrounding groups.
-    /// Indexed by group number minus one. Empty for a group that arrives together with its surrounding group.
+    /// The requests in `rest` that each group needs, including the needs of its surrounding groups. Indexed
+    /// by group number minus one. Empty for a group that arrives together with its surrounding group.
     pub(crate) needs: Vec<Vec<usize>>,
 }
 
@@ -239,7 +239,7 @@ pub(crate) fn fetches(step: &Step, out: &mut Vec<usize>) {
     }
 }
 
-/// For each request outside of the first part, the earlier requests of the first part.
+/// The earlier requests of the first part, for each request outside of the first part.
 fn after(root: &Step, first: &[usize]) -> HashMap<usize, Vec<usize>> {
     fn walk(
         step: &Step,

@@ -36,9 +36,9 @@ use text::Instance;
 /// Format of the parts, which determines how a part refers to its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartsFormat {
-    /// By `path` and `label` (`deferSpec=20220824`). A part contains all fields of its fragment.
+    /// Places by `path` and `label` (`deferSpec=20220824`). A part contains all fields of its fragment.
     Path,
-    /// By the id of a place that was announced as pending (`incrementalSpec=v0.2`). No leaf is sent twice.
+    /// Places by the id that was announced as pending (`incrementalSpec=v0.2`). No leaf is sent twice.
     Pending,
 }
 

@@ -78,7 +78,8 @@ impl Planning<'_> {
         let undeferred = unserved::without_defer(document);
         let normalized = normalize(self.supergraph, &undeferred, chosen.name);
         let mut operation = normalized.map_err(|error| failed(error.to_string()))?;
-        // The operation contains only introspection or `__typename`. The gateway answers these itself.
+        // Empty if the operation contains only introspection or `__typename`. The gateway answers these
+        // itself.
         if operation.selection_set.is_empty() {
             return Ok(Planned::default());
         }

@@ -6,21 +6,21 @@ use crate::supergraph::Supergraph;
 /// Selects the entries of `extensions` that the client receives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExtensionFilter {
-    /// Only entries with these names.
+    /// Keeps only entries with these names.
     Allow(Vec<String>),
-    /// All entries except these names.
+    /// Keeps all entries except these names.
     Deny(Vec<String>),
 }
 
 /// Policy for the errors of one subgraph.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ErrorPolicy {
-    /// Only the existence of an error and its path.
+    /// Shows only the existence of an error and its path.
     #[default]
     Redact,
-    /// The complete error.
+    /// Shows the complete error.
     Include,
-    /// Some of the extensions, with or without the message.
+    /// Shows some of the extensions, with or without the message.
     Filter {
         /// The entries of `extensions` that stay.
         extensions: ExtensionFilter,

@@ -53,7 +53,7 @@ pub(crate) struct EnumValues {
 #[derive(Debug)]
 pub(crate) struct PerType {
     pub(crate) by_type: Vec<(Box<[u8]>, usize)>,
-    /// For objects without a type name, or with the name of an interface.
+    /// The members for objects without a type name, or with the name of an interface.
     pub(crate) otherwise: usize,
 }
 

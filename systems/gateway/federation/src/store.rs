@@ -285,7 +285,7 @@ impl Store {
         own.iter().position(|member| self.is_key(member, key))
     }
 
-    /// Not part of `own_position`, because that function is inlined into every search.
+    /// Separate from `own_position`, because that function is inlined into every search.
     #[inline(never)]
     fn indexed_position(&self, object: ObjectId, key: &[u8]) -> Option<usize> {
         let members = self.objects[object.0 as usize].members;
@@ -357,7 +357,7 @@ impl Store {
         self.open_members.push(Member { key, value });
     }
 
-    /// Closes a list. Its elements are all items after the first `open` open ones.
+    /// Closes a list. Its elements are the open items from index `open` on.
     fn close_list(&mut self, open: usize) -> Value {
         // Open elements wait on a separate stack. So a nested list is complete first and every run is
         // contiguous, without an allocation per list.
@@ -366,7 +366,7 @@ impl Store {
         Value::List(run)
     }
 
-    /// Closes an object. Its members are all members after the first `open` open ones.
+    /// Closes an object. Its members are the open members from index `open` on.
     fn close_object(&mut self, open: usize) -> Value {
         let run = slice(self.members.len(), self.open_members.len() - open);
         self.members.extend(self.open_members.drain(open..));

@@ -169,7 +169,7 @@ fn documents_that_are_too_large_or_too_deep_are_refused_by_their_size() {
     }
 }
 
-/// At each level, pairs of fields with selections that validation must compare.
+/// Pairs of fields at each level, with selections that validation must compare.
 fn nested_conflicts() -> String {
     let mut query = "{ place(id: 1) { ...F0 ...F0 near { ...F0 } near { ...F0 } } }".to_owned();
     for index in 0..12 {

@@ -1,5 +1,5 @@
-//! Several `Accept` lines give the result of one joined line, for any bytes. The gateway chooses a page only
-//! if it has one.
+//! Checks that several `Accept` lines count as one joined line, for any bytes. The gateway chooses a page
+//! only if it has one.
 #![no_main]
 
 use graphql_http::{Negotiated, is_json, negotiate};

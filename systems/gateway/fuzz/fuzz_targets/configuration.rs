@@ -1,5 +1,6 @@
-//! Any text is either a valid configuration or a list of errors that can be displayed. A valid configuration
-//! can be served. Covers YAML with positions, header rules, templates, paths of claims and stored operations.
+//! Checks that any text is either a valid configuration or a list of errors that can be displayed. A valid
+//! configuration can be served. Covers YAML with positions, header rules, templates, paths of claims and
+//! stored operations.
 #![no_main]
 
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! A document within the limits is parsed without a stack overflow. Its fragments are counted without endless
-//! recursion.
+//! Checks that a document within the limits is parsed without a stack overflow. Its fragments are counted
+//! without endless recursion.
 #![no_main]
 
 use async_graphql::parser::parse_query;

@@ -1,5 +1,5 @@
-//! If the JSON scanner accepts a text as unambiguous and `serde_json` reads it, then no object has a key
-//! twice. Strings stay equal after writing and reading.
+//! Compares the JSON scanner with `serde_json`. If both accept a text, no object in it has a key twice.
+//! Strings stay equal after writing and reading.
 #![no_main]
 
 use std::collections::HashSet;

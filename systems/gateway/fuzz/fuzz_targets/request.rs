@@ -1,4 +1,4 @@
-//! The request decoder never panics, and its result equals the result of `serde_json`.
+//! Checks that the request decoder never panics, and that its result equals the result of `serde_json`.
 #![no_main]
 
 use graphql_http::{GraphqlRequest, RawObject, RawObjectBuf, from_body, from_parameters, to_json};

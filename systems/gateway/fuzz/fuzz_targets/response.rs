@@ -1,5 +1,5 @@
-//! For any subgraph responses, the client receives JSON of exactly the requested shape, in the requested
-//! order. A null occurs only at places that allow null.
+//! Checks the client's response for any subgraph responses. It is JSON of exactly the requested shape, in the
+//! requested order, with null only at places that allow null.
 //!
 //! The first byte chooses the operation. The rest is split at bytes that no text contains. The pieces are the
 //! responses, in the order of the requests.

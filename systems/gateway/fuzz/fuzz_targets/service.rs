@@ -1,5 +1,5 @@
-//! For any schema of a remote service, the merged schema can be queried. Any response of the service becomes
-//! JSON, and so does any request to a REST endpoint.
+//! Merges any schema of a remote service, and checks that the result can be queried. Any response of the
+//! service must become JSON, and so must any request to a REST endpoint.
 #![no_main]
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Any template with any input makes JSON or an error, within its work limit.
+//! Checks that any template with any input makes JSON or an error, within its work limit.
 //!
 //! The input is the template, a zero byte, and the JSON value of `$body`.
 #![no_main]

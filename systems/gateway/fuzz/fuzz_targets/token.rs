@@ -1,4 +1,4 @@
-//! The gateway never accepts any bytes in the token header as a signed token.
+//! Checks that the gateway never accepts arbitrary bytes in the token header as a signed token.
 #![no_main]
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The client of one worker.
+//! The HTTP client of one worker: connections, limits and retries.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::num::NonZeroUsize;
@@ -404,7 +404,7 @@ impl Client {
     }
 }
 
-/// At most `most` places, with at least one for an exchange.
+/// Returns `most` places, but at least one for an exchange.
 fn left_of(places: &Places, most: usize) -> usize {
     most.max(places.lasting() + 1)
 }

@@ -5,7 +5,7 @@
 pub enum Http2 {
     /// Always HTTP/1.1.
     Disable,
-    /// With TLS, the protocol that the other side prefers. Without TLS, HTTP/1.1.
+    /// The protocol that the other side prefers, with TLS. HTTP/1.1 without TLS.
     #[default]
     Enable,
     /// Always HTTP/2. Without TLS, by prior knowledge (h2c).

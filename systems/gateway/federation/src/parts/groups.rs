@@ -17,9 +17,9 @@ pub(super) struct Delivery<'a> {
     checked: &'a Checked,
     variables: &'a Variables,
     deferral: &'a Deferral,
-    /// For each group, the group that it is sent with.
+    /// The group that each group is sent with.
     with: Vec<usize>,
-    /// For each presence, the groups that deliver it.
+    /// The groups that deliver each presence.
     presences: Vec<Bits>,
 }
 

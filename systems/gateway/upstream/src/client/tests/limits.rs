@@ -317,7 +317,8 @@ struct HeldHttp2 {
     served: Rc<RefCell<Vec<tokio::task::JoinHandle<()>>>>,
 }
 
-/// At most `streams` requests at a time on a connection. Clients receive this limit with the first response.
+/// A server with at most `streams` requests at a time on a connection. Clients receive this limit with the
+/// first response.
 async fn held_http2(streams: u32) -> HeldHttp2 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -377,7 +378,7 @@ fn those_who_wait_for_a_shared_connection_use_it_at_once_when_it_is_there() {
     });
 }
 
-/// When a shared connection ends, all its calls try again. They must not open many new connections.
+/// All calls of a shared connection try again when it ends. They must not open many new connections.
 #[test]
 fn those_whose_shared_connection_ends_try_again_on_as_many_as_there_are_places() {
     run(async {
