@@ -241,7 +241,7 @@ impl<'a> Writer<'a> {
         let mut is_inside = !self.resumed.is_empty() || !self.introspected.is_empty();
         for (position, member) in members.iter().enumerate().skip(at.position) {
             at.position = position;
-            // Otherwise the member's key and a part of its value are written already.
+            // Inside a resumed member, its key and a part of its value are written already.
             if !std::mem::take(&mut is_inside) {
                 if let Err(stop) = self.step(member.opener.len()) {
                     return Err(self.leave(stop, at));

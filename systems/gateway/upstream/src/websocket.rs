@@ -67,7 +67,7 @@ pub enum Received {
     Alive,
     /// The end, with its code (usually 1000) and reason.
     Closed {
-        /// The close code. `None` if the service sent none.
+        /// The close code. Can be missing.
         code: Option<u16>,
         /// The reason text of the service.
         reason: String,

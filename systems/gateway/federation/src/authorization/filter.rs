@@ -290,7 +290,7 @@ impl<'a> Walk<'a> {
         let rules = self.rules;
         let mut may = true;
         let mut check = |rule: Option<&Rule>, judge: &mut dyn Verdict| {
-            // The loop does not end early, because the judge also collects each rule.
+            // Without an early return, because the judge also collects each rule.
             may &= rule.is_none_or(|rule| judge.holds(rule));
         };
         check(rules.of_type(parent), &mut *self.judge);
