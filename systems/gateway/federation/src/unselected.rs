@@ -1,8 +1,8 @@
-//! Fields of objects of which nothing is left to be asked.
+//! Completes objects with an empty selection.
 //!
-//! `@skip(if: true)` in the document and fragments that never apply can leave an object without a
-//! selection, which no subgraph accepts. Then its name is asked for, which tells that it is there; the
-//! answer to the client does not have it.
+//! `@skip(if: true)` in the document and fragments that never apply can leave an object without a selection.
+//! No subgraph accepts this. Then the gateway selects `__typename`, which shows that the object exists. The
+//! client's response does not contain it.
 
 use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::{FieldSelection, SelectionSet};
@@ -10,7 +10,7 @@ use hive_router_query_planner::ast::selection_set::{FieldSelection, SelectionSet
 use crate::composition::Composition;
 use crate::schema::Schema;
 
-/// Has each object of a normalized selection asked for something.
+/// Gives each object of a normalized selection at least one selected field.
 pub(crate) fn fill(
     set: &mut SelectionSet,
     parent: &str,

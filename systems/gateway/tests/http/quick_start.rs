@@ -1,4 +1,4 @@
-//! The quick start of the manual, `docs/gateway/start.md`, on free ports.
+//! Runs the quick start of the README, on free ports.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The program `planets` beside ours; built when it is missing.
+/// The program `planets` next to the gateway's program. It is built if it is missing.
 fn planets_program() -> PathBuf {
     let ours = Path::new(env!("CARGO_BIN_EXE_gateway"));
     let program = ours.with_file_name("planets");
@@ -31,7 +31,7 @@ fn planets_program() -> PathBuf {
     program
 }
 
-/// The origin on a free port; dropping it ends the process.
+/// The origin on a free port. Dropping it ends the process.
 fn start_planets(flags: &[&str]) -> Process {
     let mut command = Command::new(planets_program());
     command.args(flags).args(["--listen", "127.0.0.1:0"]);
@@ -56,7 +56,7 @@ fn body_of(command: &str) -> Option<String> {
     })
 }
 
-/// Each `curl` of `docs/gateway/merged-schemas.md`, with the beginning of its answer.
+/// Each `curl` of the README's section about merged schemas, with the beginning of its response.
 fn merged_commands() -> Vec<(String, String)> {
     let readme = fs::read_to_string(root().join("docs/gateway/merged-schemas.md"));
     let readme = readme.unwrap();
