@@ -42,6 +42,16 @@ pub(crate) struct Source {
 /// The parts of each variant in a round. Each attempt has one part per generator.
 type Parts = BTreeMap<String, Vec<Vec<RoundRecord>>>;
 
+/// The result of the generators of one round.
+struct Generated {
+    parts: Parts,
+    /// One recording of each generator.
+    recordings: Vec<Recording>,
+    generators: Vec<PodState>,
+    /// Counters of the nodes during the load.
+    readings: Readings,
+}
+
 impl Experiment<'_> {
     /// Registers a cleanup task with the keeper. It deletes the run's objects in the cluster if this process
     /// is killed.
@@ -164,20 +174,13 @@ impl Experiment<'_> {
         let pods = up.pods.clone();
         let result = match result {
             Ok(None) => Ok(()),
-            Ok(Some((parts, recordings, generators, readings))) => {
-                *environment = recordings.first().map(|it| it.environment.clone());
-                self.put_together(
-                    round,
-                    &in_round_ids,
-                    &parts,
-                    &recordings,
-                    stage,
-                    &pods,
-                    &readings,
-                );
+            Ok(Some(generated)) => {
+                let first = generated.recordings.first();
+                *environment = first.map(|it| it.environment.clone());
+                self.merge(round, &in_round_ids, &generated, stage, &pods);
                 self.look_after(stage, &up, &wanted, &in_round_ids, round)?;
                 Stage::end_round(up)?;
-                self.describe(stage, &wanted, &pods, &generators, number);
+                self.describe(stage, &wanted, &pods, &generated.generators, number);
                 return Ok(());
             }
             Err(Lost::Cluster(error)) => Err(error),
@@ -224,7 +227,7 @@ impl Experiment<'_> {
         source: &Source,
         up: &Up<'_, '_>,
         ids: &[(usize, CandidateId)],
-    ) -> Result<(Parts, Vec<Recording>, Vec<PodState>, Readings), Lost> {
+    ) -> Result<Generated, Lost> {
         let lab = self.session.lab;
         let names: Vec<String> = ids
             .iter()
@@ -258,20 +261,29 @@ impl Experiment<'_> {
         ));
         let (recordings, generators) = stage.generate(up, &told, &mut readings)?;
         let parts = parts_of(&recordings);
-        Ok((parts, recordings, generators, readings))
+        Ok(Generated {
+            parts,
+            recordings,
+            generators,
+            readings,
+        })
     }
 
     /// Merges the parts of each variant into one measurement.
-    fn put_together(
+    fn merge(
         &mut self,
         round: &Round,
         ids: &[(usize, CandidateId)],
-        parts: &Parts,
-        recordings: &[Recording],
+        generated: &Generated,
         stage: &Stage<'_>,
         pods: &[PodState],
-        readings: &Readings,
     ) {
+        let Generated {
+            parts,
+            recordings,
+            readings,
+            ..
+        } = generated;
         let Some(first) = recordings.first() else {
             return;
         };
