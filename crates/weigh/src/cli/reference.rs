@@ -168,7 +168,7 @@ mod tests {
             .default_value("100/s")
             .help("Requests per second, <1> or `<more>`.");
         assert_eq!(
-            item(&flag),
+            item(flag.unwrap()),
             "* `-r, --rate <RATE>`: Requests per second, \\<1> or `<more>`. Default: `100/s`.\n"
         );
     }
