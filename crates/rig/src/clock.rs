@@ -1,8 +1,8 @@
-//! The one place where the rig reads the clock and the one where it pauses.
+//! The only place of the rig that reads the clock, and the only place that pauses.
 
 use std::time::{Duration, Instant};
 
-/// The monotonic clock.
+/// Reads the monotonic clock.
 #[expect(
     clippy::disallowed_methods,
     reason = "the rig watches real processes; this is the crate's only look at the clock"
@@ -21,7 +21,7 @@ pub(crate) fn pause_before_looking_again() {
     std::thread::sleep(Duration::from_millis(2));
 }
 
-/// Looks at `is_done` until it holds or `within` is over; tells whether it held.
+/// Polls `is_done` until it holds or `within` is over. Returns true if it held.
 pub(crate) fn wait_until(within: Duration, mut is_done: impl FnMut() -> bool) -> bool {
     let deadline = now() + within;
     loop {

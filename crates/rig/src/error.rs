@@ -14,7 +14,7 @@ pub enum RigError {
     /// The folder for logs or the keeper's log cannot be written.
     #[error("cannot write the keeper's log `{}`: {source}. Make its folder writable", path.display())]
     Log {
-        /// The log.
+        /// Path of the keeper's log.
         path: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -22,17 +22,17 @@ pub enum RigError {
     /// The keeper's program could not be run.
     #[error("cannot start the keeper `{}`: {source}", program.display())]
     Start {
-        /// The program.
+        /// Path of the keeper's program.
         program: PathBuf,
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The keeper is gone or does not answer; its systems are dead.
+    /// The keeper has ended or does not respond. Its systems are dead.
     #[error("the keeper process {what}, so every system was stopped. Its log `{}` {}", log.display(), quoted(last_lines))]
     KeeperLost {
-        /// The observed failure.
+        /// The observed failure, as a predicate of "the keeper process".
         what: String,
-        /// The keeper's log.
+        /// Path of the keeper's log.
         log: PathBuf,
         /// The end of that log.
         last_lines: Vec<String>,
@@ -42,9 +42,9 @@ pub enum RigError {
         "processes {pids:?} are still alive {within:?} after SIGKILL. Inspect them with `ps -o pid,stat,wchan,args`"
     )]
     Unkillable {
-        /// Their ids.
+        /// Process ids of the survivors.
         pids: Vec<i32>,
-        /// The time since SIGKILL.
+        /// The time since SIGKILL was sent.
         within: Duration,
     },
 }
@@ -67,7 +67,7 @@ pub enum SpawnError {
         name: String,
         /// The program as it was written.
         program: String,
-        /// The searched places.
+        /// The searched place, as the end of a sentence: "in any folder of PATH (`…`)".
         searched: String,
     },
     /// The folder to run in does not exist.
@@ -75,7 +75,7 @@ pub enum SpawnError {
     FolderMissing {
         /// The system or build step.
         name: String,
-        /// The folder.
+        /// The working directory of the command.
         folder: PathBuf,
     },
     /// The log cannot be opened.
@@ -83,7 +83,7 @@ pub enum SpawnError {
     Log {
         /// The system or build step.
         name: String,
-        /// The log.
+        /// Path of the log.
         log: PathBuf,
         /// The error of the operating system.
         reason: String,
@@ -91,9 +91,9 @@ pub enum SpawnError {
     /// The CPUs asked for cannot be had.
     #[error("`{name}` cannot be pinned to CPUs {cpus:?}: {reason}")]
     Pin {
-        /// The system.
+        /// Name of the system.
         name: String,
-        /// The CPUs asked for.
+        /// The requested CPUs, as numbers of the kernel.
         cpus: Vec<usize>,
         /// The error of the operating system.
         reason: String,
@@ -101,11 +101,11 @@ pub enum SpawnError {
     /// A limit makes no sense.
     #[error("the limit `{limit}` of `{name}` is {found}. {expected}")]
     Limit {
-        /// The system.
+        /// Name of the system.
         name: String,
-        /// `cpus` or `memory`.
+        /// Key of the limit: `cpus` or `memory`.
         limit: &'static str,
-        /// The value found.
+        /// The value that was given.
         found: String,
         /// The advice for the user.
         expected: &'static str,
@@ -125,10 +125,10 @@ pub enum SpawnError {
     Watch {
         /// The system or build step.
         name: String,
-        /// The reason.
+        /// The error of the operating system.
         reason: String,
     },
-    /// The keeper is gone.
+    /// The connection to the keeper was lost.
     #[error(transparent)]
     Keeper(#[from] RigError),
 }
@@ -142,13 +142,13 @@ pub enum BuildError {
     /// It ended with something else than exit code 0.
     #[error("`{command}` (building `{name}`) ended with {status}. Its log `{}` {}", log.display(), quoted(last_lines))]
     Failed {
-        /// The build step.
+        /// Name of the build step.
         name: String,
         /// The command as a person would type it.
         command: String,
         /// The status at its end.
         status: Status,
-        /// Its log.
+        /// Path of its log.
         log: PathBuf,
         /// The end of its log.
         last_lines: Vec<String>,
@@ -156,13 +156,13 @@ pub enum BuildError {
     /// It did not end in its time, and was ended.
     #[error("`{command}` ({name}) did not end within {within:?}. Its log `{}` {}", log.display(), quoted(last_lines))]
     TimedOut {
-        /// The build step.
+        /// Name of the build step.
         name: String,
         /// The command as a person would type it.
         command: String,
-        /// The time it had.
+        /// The time limit of the build step.
         within: Duration,
-        /// Its log.
+        /// Path of its log.
         log: PathBuf,
         /// The end of its log.
         last_lines: Vec<String>,
@@ -170,7 +170,7 @@ pub enum BuildError {
     /// The caller's stop flag was raised.
     #[error("building `{name}` was interrupted")]
     Interrupted {
-        /// The build step.
+        /// Name of the build step.
         name: String,
     },
 }
@@ -178,28 +178,28 @@ pub enum BuildError {
 /// Why a system did not become ready.
 #[derive(Debug, Error)]
 pub enum ReadyError {
-    /// It ended first.
+    /// The system ended before it was ready.
     #[error("`{system}` ended with {status} before it was ready. Its log `{}` {}", log.display(), quoted(last_lines))]
     Exited {
-        /// The system.
+        /// Name of the system.
         system: String,
         /// The status at its end.
         status: Status,
-        /// Its log.
+        /// Path of its log.
         log: PathBuf,
         /// The end of its log.
         last_lines: Vec<String>,
     },
-    /// The time ran out.
+    /// The system was still not ready at the time limit.
     #[error("`{system}` was not ready within {within:?}: {last_reason}. Its log `{}` {}", log.display(), quoted(last_lines))]
     TimedOut {
-        /// The system.
+        /// Name of the system.
         system: String,
-        /// The time allowed.
+        /// The time limit of readiness.
         within: Duration,
         /// The reason of the last probe.
         last_reason: String,
-        /// Its log.
+        /// Path of its log.
         log: PathBuf,
         /// The end of its log.
         last_lines: Vec<String>,
@@ -207,7 +207,7 @@ pub enum ReadyError {
     /// The caller's stop flag was raised.
     #[error("waiting for `{system}` was interrupted")]
     Interrupted {
-        /// The system.
+        /// Name of the system.
         system: String,
     },
 }
@@ -218,7 +218,7 @@ pub enum UsageError {
     /// The system has ended and can no longer be read.
     #[error("`{system}` has ended, so its resource usage can no longer be read")]
     Gone {
-        /// The system.
+        /// Name of the system.
         system: String,
     },
 }

@@ -20,7 +20,7 @@ use crate::spec::KeeperCommand;
 use crate::usage::Usage;
 use crate::{clock, processes};
 
-/// The keeper answers at once; only a machine in deep trouble takes this long.
+/// The keeper normally responds at once. It needs this long only on a severely overloaded machine.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// Shepherds, then the keeper, each try to kill for [`KILL_WITHIN`].
 const END_WITHIN: Duration = Duration::from_secs(3 * KILL_WITHIN.as_secs());
@@ -29,24 +29,24 @@ const END_WITHIN: Duration = Duration::from_secs(3 * KILL_WITHIN.as_secs());
 #[derive(Debug)]
 pub(crate) struct Link {
     keeper: Child,
-    /// `None` once the keeper was told to end.
+    /// `None` after the keeper received the order to end.
     orders: Option<ChildStdin>,
     events: ChildStdout,
     lines: Lines,
     pub(crate) run: String,
     pub(crate) leftovers: Vec<Leftover>,
-    /// What is known of each system that has not been stopped.
+    /// Reports of the keeper about each system that has not been stopped, by id.
     pub(crate) known: BTreeMap<u64, Known>,
     log: PathBuf,
     log_start_bytes: u64,
-    /// What was seen when the keeper was lost.
+    /// The failure that made the keeper count as lost. `None` while it works.
     lost: Option<String>,
     unkillable: Vec<i32>,
-    /// What the keeper has answered about the run's precedence, once it was asked.
+    /// The keeper's reply to [`Order::TakePrecedence`]. The outer `None` means that no reply has arrived.
     precedence: Option<Option<Precedence>>,
 }
 
-/// What the keeper has said of a system.
+/// Reports of the keeper about one system.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(crate) started: Option<Started>,
@@ -130,7 +130,7 @@ impl Link {
         self.check()
     }
 
-    /// Says what is known if the keeper is gone.
+    /// Returns an error with the reason if the keeper is lost.
     pub(crate) fn check(&self) -> Result<(), RigError> {
         match &self.lost {
             None => Ok(()),
@@ -158,8 +158,7 @@ impl Link {
         }
     }
 
-    /// Waits until `is_answered` by events; a keeper that lets the time pass is
-    /// given up.
+    /// Waits for events until `is_answered` holds. A keeper that exceeds the time limit counts as lost.
     pub(crate) fn wait_for(
         &mut self,
         id: u64,
@@ -168,7 +167,7 @@ impl Link {
     ) -> Result<(), RigError> {
         let deadline = clock::now() + ANSWER_WITHIN + extra;
         loop {
-            // A system that is not known has nothing left to wait for.
+            // An unknown system has no pending event.
             if self.known.get(&id).is_none_or(&is_answered) {
                 return Ok(());
             }
@@ -192,7 +191,7 @@ impl Link {
         }
     }
 
-    /// Notes down what the keeper has said, waiting at most `timeout` for more.
+    /// Records the keeper's events and waits at most `timeout` for more.
     pub(crate) fn listen(&mut self, timeout: Duration) {
         if self.lost.is_some() {
             return;
@@ -258,8 +257,8 @@ impl Link {
         }
     }
 
-    /// Gives the keeper up. Returns when nothing of the run is left, as far as
-    /// this process can see to it.
+    /// Declares the keeper lost and cleans up its run. When it returns, no process of the run is left that
+    /// this process can find and kill.
     fn lose(&mut self, what: String) {
         if self.lost.is_some() {
             return;
@@ -294,7 +293,7 @@ impl Link {
             tracing::debug!(run = self.run, "removing the cgroups of the run");
             cgroup::remove_run(&hierarchies, &self.run);
         }
-        // Last of all: a system counts as lost once nothing of it is left.
+        // This comes last, because a system counts as lost only after all its processes are gone.
         for known in self.known.values_mut() {
             known.is_lost = true;
         }
@@ -304,7 +303,7 @@ impl Link {
     pub(crate) fn end(&mut self) -> Result<(), RigError> {
         self.check()?;
         tracing::debug!(within = ?END_WITHIN, "waiting for the keeper to end everything");
-        // Its death would be noticed below.
+        // The loop below notices the death of the keeper.
         let _lost = self.order(&Order::Finish);
         // The end of its input is the order to end everything.
         self.orders = None;
@@ -326,7 +325,7 @@ impl Link {
                 }
             }
         }
-        // Its output has ended, so this does not wait for long.
+        // The output of the keeper has ended, so this does not wait for long.
         let ended = self.keeper.wait();
         self.lost = Some("has ended".to_owned());
         if !self.unkillable.is_empty() {
@@ -350,7 +349,7 @@ impl Link {
         }
     }
 
-    /// The keeper's process.
+    /// Process id of the keeper.
     pub(crate) fn keeper_pid(&self) -> u32 {
         self.keeper.id()
     }
@@ -358,7 +357,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // `drop` cannot return an error; `Rig::shut_down` does.
+        // `drop` cannot return an error. `Rig::shut_down` can.
         let _unheard = self.end();
     }
 }

@@ -1,4 +1,4 @@
-//! Where processes listen, as the kernel shows it.
+//! The listen addresses of processes, read from the kernel.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 /// The state of a socket that listens, in `/proc/PID/net/tcp`.
 const LISTENS: &str = "0A";
 
-/// The TCP addresses on which these processes listen; none of a process that has ended.
+/// The TCP addresses on which these processes listen. A process that has ended adds no address.
 #[must_use]
 pub fn listening(pids: &[i32]) -> BTreeSet<SocketAddr> {
     let mut found = BTreeSet::new();

@@ -9,8 +9,8 @@ const LINES: usize = 20;
 /// No more of the log is looked at, however long its lines are.
 const BYTES: u64 = 8 * 1024;
 
-/// The last lines written after the first `start_bytes` of the log; empty if
-/// it has none or the log cannot be read.
+/// The last lines written after the first `start_bytes` of the log. Empty if there are no such lines or the
+/// log cannot be read.
 pub(crate) fn last_lines(log: &Path, start_bytes: u64) -> Vec<String> {
     let read = || -> std::io::Result<(u64, Vec<u8>)> {
         let mut file = File::open(log)?;

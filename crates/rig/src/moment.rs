@@ -1,4 +1,4 @@
-//! What all CPUs have done so far: two moments tell who else was at work between them.
+//! Counters of all CPUs. The difference of two readings shows the work of other programs between them.
 
 use std::fs;
 use std::time::Duration;
@@ -8,29 +8,29 @@ use model::Throttled;
 use crate::cgroup::Hierarchies;
 use crate::usage::throttled_in;
 
-/// What the machine has counted since it was started.
+/// Counters of the machine since its boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// When this was.
+    /// The time of the reading.
     pub at: std::time::Instant,
-    /// CPUs online.
+    /// Number of CPUs online.
     pub cpus: usize,
-    /// Time in which CPUs worked for any process of this machine, summed over CPUs. The kernel counts it
-    /// in hundredths of a second.
+    /// Time that CPUs worked for any process of this machine, summed over CPUs. The kernel counts it in
+    /// hundredths of a second.
     pub busy: Duration,
-    /// Time in which CPUs were wanted here and the host gave them to other guests.
+    /// Time that this machine had work for a CPU, but the host gave the CPU to other guests.
     pub steal: Duration,
-    /// How often the group of the calling process was stopped by a CPU limit that others have set
-    /// (a container's, say); `None` where it is absent or cannot be seen.
+    /// Throttling of the calling process's group by an external CPU limit (a container's, say). `None` if
+    /// there is no limit or it cannot be seen.
     pub throttled: Option<Throttled>,
 }
 
-/// Looks at the machine now; `None` without `/proc/stat`.
+/// Reads the counters now. `None` without `/proc/stat`.
 #[must_use]
 pub fn moment() -> Option<Moment> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let (busy, steal) = times(&stat)?;
-    // `cpu0`, `cpu1`, …; `cpu ` is their sum.
+    // The lines `cpu0`, `cpu1`, … are CPUs, and the line `cpu ` is their sum.
     let is_cpu = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");
     Some(Moment {
         at: crate::clock::now(),
@@ -41,15 +41,15 @@ pub fn moment() -> Option<Moment> {
     })
 }
 
-/// How long cores were wanted while the host gave them to other guests, since it was started, summed
-/// over cores. Cheaper than [`moment`], to be read often.
+/// Time since boot that cores were wanted while the host gave them to other guests, summed over cores.
+/// Cheaper than [`moment`], for frequent readings.
 #[must_use]
 pub fn stolen() -> Option<Duration> {
     times(&fs::read_to_string("/proc/stat").ok()?).map(|(_, steal)| steal)
 }
 
-/// The share of all CPUs that is busy while the caller does nothing for so long: the load of the
-/// machine before anything of ours runs.
+/// Sleeps for `length` and returns the share of all CPUs that was busy. It is the load of the machine before
+/// anything of the run starts.
 #[must_use]
 pub fn busy_share_for(length: Duration) -> Option<f64> {
     let before = moment()?;

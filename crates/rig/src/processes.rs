@@ -1,8 +1,7 @@
-//! The process table: who descends from whom, and what each has used.
+//! The process table: parents, descendants and CPU time of processes.
 //!
-//! Everything comes from `/proc/PID/stat` (proc(5)). A process may end between
-//! two looks, so every reader returns an `Option` and a missing process is
-//! normal.
+//! Everything comes from `/proc/PID/stat` (proc(5)). A process may end between two readings, so every reader
+//! returns an `Option` and a missing process is normal.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +15,7 @@ pub(crate) struct Process {
     pub(crate) parent: i32,
     /// Ended, but its parent has not asked how.
     pub(crate) is_zombie: bool,
-    /// Clock ticks since boot; together with `pid` it names a process for good.
+    /// Start in clock ticks since boot. Together with `pid` it identifies a process uniquely.
     pub(crate) start: u64,
     /// CPU time of its own, in clock ticks.
     pub(crate) own_ticks: u64,
@@ -24,7 +23,7 @@ pub(crate) struct Process {
     pub(crate) waited_ticks: u64,
 }
 
-/// Reads one process.
+/// Reads one process, or `None` if it is gone.
 pub(crate) fn read(pid: i32) -> Option<Process> {
     parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
@@ -78,20 +77,20 @@ pub(crate) fn descendants(ancestor: i32) -> Vec<Process> {
     found
 }
 
-/// Whether the process named by `pid` and `start` still runs (a zombie does not).
+/// True if the process with this `pid` and `start` still runs (a zombie does not).
 pub(crate) fn is_alive(pid: i32, start: u64) -> bool {
     read(pid).is_some_and(|process| process.start == start && !process.is_zombie)
 }
 
-/// Sends a signal; a process that is gone, or not ours to signal, is no error.
+/// Sends a signal. If the process is gone or belongs to another user, that is no error.
 pub(crate) fn signal(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
-        // Reading the table and signaling are two moments; in between, a process may end.
+        // A process may end between the reading of the table and the signal.
         let _gone = kill_process(pid, signal);
     }
 }
 
-/// This process.
+/// Process id of this process.
 pub(crate) fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }

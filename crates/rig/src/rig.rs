@@ -1,4 +1,4 @@
-//! The caller's side: what can be asked of the rig.
+//! The caller's interface of the rig.
 
 mod build;
 mod readiness;
@@ -23,12 +23,12 @@ use crate::{clock, processes};
 pub struct Rig {
     link: Link,
     next_id: u64,
-    /// Those that were ordered.
+    /// Cleanup tasks that the keeper has received.
     errands: BTreeSet<String>,
 }
 
-/// A system that was started. Dropping the handle does not stop the system;
-/// [`Rig::stop`] and the end of the [`Rig`] do.
+/// A started system. Dropping the handle does not stop the system. [`Rig::stop`] and the end of the [`Rig`]
+/// do.
 #[derive(Debug)]
 pub struct System {
     id: u64,
@@ -51,7 +51,7 @@ impl System {
         self.started.pid
     }
 
-    /// The limits in force.
+    /// The limits that are in force.
     #[must_use]
     pub fn enforced(&self) -> &Enforced {
         &self.started.enforced
@@ -84,37 +84,36 @@ impl Rig {
         })
     }
 
-    /// Processes that an earlier run has left behind because it was killed
-    /// together with its keeper; the rig does not touch them.
+    /// Processes that an earlier run left behind because it was killed together with its keeper. The rig does
+    /// not touch them.
     #[must_use]
     pub fn leftovers(&self) -> &[Leftover] {
         &self.link.leftovers
     }
 
-    /// The keeper's process.
+    /// Process id of the keeper.
     #[must_use]
     pub fn keeper_pid(&self) -> u32 {
         self.link.keeper_pid()
     }
 
-    /// Has this folder removed, with all that is in it, when everything has ended, however that comes
-    /// about. To be ordered before the folder is made: what is not there is no mistake.
+    /// Registers a folder that the keeper removes with its contents after everything has ended, in whatever
+    /// way it ends. Call this before the folder is created. A missing folder is no error.
     ///
     /// # Errors
-    /// When the keeper is gone.
+    /// If the keeper is gone.
     pub fn remove_at_end(&mut self, folder: &Path) -> Result<(), RigError> {
         self.link.order(&Order::RemoveAtEnd(absolute(folder)))
     }
 
-    /// Lets this process and all systems go before other programs on the same cores until the rig ends,
-    /// however that comes about; `false` where the system refuses or has no such weights, and then
-    /// nothing is changed. What systems and this process have of the cores among each other stays as
-    /// it is.
+    /// Gives this process and all systems precedence over other programs on the same cores until the rig
+    /// ends, in whatever way it ends. Returns false if the system refuses or has no such weights. Then
+    /// everything stays unchanged. Systems and this process share the cores among each other as before.
     ///
-    /// It is the session of this process that goes first, with whatever else runs in it.
+    /// The precedence applies to the session of this process, including any other program in that session.
     ///
     /// # Errors
-    /// When the keeper is gone.
+    /// If the keeper is gone.
     pub fn take_precedence(&mut self) -> Result<bool, RigError> {
         self.link.take_precedence()
     }
@@ -139,15 +138,14 @@ impl Rig {
         &self.link.run
     }
 
-    /// Starts a system; returns when the kernel has accepted its program.
+    /// Starts a system. Returns when the kernel has accepted its program.
     ///
-    /// The system inherits the environment, the CPU affinity and the resource
-    /// limits that the caller had in [`Rig::start`]; its standard input is empty.
-    /// A limit that this machine cannot enforce is no error but is said in
-    /// [`System::enforced`].
+    /// The system inherits the environment, the CPU affinity and the resource limits that the caller had in
+    /// [`Rig::start`]. Its standard input is empty. A limit that this machine cannot enforce is no error but
+    /// is reported in [`System::enforced`].
     ///
     /// # Errors
-    /// See [`SpawnError`]; nothing is left running.
+    /// See [`SpawnError`]. After an error no process is left running.
     pub fn spawn(&mut self, system: &SystemSpec) -> Result<System, SpawnError> {
         check_limits(&system.name, system.limits)?;
         let job = Job {
@@ -205,10 +203,10 @@ impl Rig {
         Err(error)
     }
 
-    /// What the system has used so far; see [`Usage`].
+    /// Resource usage of the system so far (see [`Usage`]).
     ///
     /// # Errors
-    /// When nothing of the system is left.
+    /// If all processes of the system have ended.
     pub fn usage(&self, system: &System) -> Result<Usage, UsageError> {
         let shepherd = processes::read(system.started.shepherd_pid)
             .filter(|process| process.start == system.started.shepherd_start && !process.is_zombie);
@@ -219,7 +217,7 @@ impl Rig {
             })
     }
 
-    /// The processes that the system consists of now; none when it is gone.
+    /// The process ids of the system. Empty if the system has ended.
     #[must_use]
     pub fn processes(&self, system: &System) -> Vec<i32> {
         let shepherd = processes::read(system.started.shepherd_pid)
@@ -231,7 +229,7 @@ impl Rig {
         })
     }
 
-    /// What the system is doing; does not wait.
+    /// Returns the state of the system without waiting.
     pub fn state(&mut self, system: &System) -> State {
         self.state_within(system, Duration::ZERO)
     }
@@ -258,9 +256,9 @@ impl Rig {
         }
     }
 
-    /// Asks the system to end (SIGTERM to the process group of its first
-    /// process, and then to whatever outlives that process), waits for at most
-    /// `grace`, and kills what is left. Nothing of the system is left afterwards.
+    /// Sends SIGTERM to the process group of the system's first process, and then to every process that
+    /// outlives it. Waits for at most `grace`, and kills the remaining processes. Afterwards no process of
+    /// the system is left.
     pub fn stop(&mut self, system: System, grace: Duration) -> Stopped {
         let id = system.id;
         tracing::debug!(id, name = system.name, ?grace, "stopping a process");
@@ -349,8 +347,8 @@ fn resolve(
 
 /// The keeper has the caller's folder, but a path should not depend on that.
 fn absolute(path: &Path) -> PathBuf {
-    // Fails for an empty path and without a working folder; what then cannot be found is reported
-    // by the step that looks for it.
+    // Fails for an empty path and without a working directory. A later step reports the path that it cannot
+    // find.
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 

@@ -9,13 +9,12 @@ use super::{Groups, Hierarchies, Hierarchy, read_number, words, write};
 use crate::outcome::Enforced;
 use crate::spec::Limits;
 
-/// Length of the period in which a CPU limit is enforced, in microseconds. The
-/// kernel's default, and what container runtimes use.
+/// Period of CPU limits in microseconds. A limit is a quota per period. It is the kernel's default, and
+/// container runtimes use it too.
 const PERIOD_US: u32 = 100_000;
 
-/// Puts the process `pid` (a launcher that still waits for its orders) into
-/// groups of its own, `RUN/INSTANCE`, and limits them. What the machine does
-/// not allow is left out and said.
+/// Puts the process `pid` (a launcher that still waits for its orders) into groups of its own,
+/// `RUN/INSTANCE`, and limits them. A limit that the machine does not allow is skipped and reported.
 pub(crate) fn settle(
     hierarchies: &Hierarchies,
     instance: &Path,
@@ -106,18 +105,17 @@ impl Settling<'_> {
         let enable: Vec<String> = wanted.iter().map(|name| format!("+{name}")).collect();
         let dir = self.make_handing_on(&place, &enable.join(" "))?;
         let mut enforced = Enforced::default();
-        // A closure, so that a failure anywhere leads to the one place that removes the group
-        // again.
+        // A closure, so that every failure reaches the one place that removes the group again.
         let limited = (|| {
             if let Some(cpus) = limits.cpus.filter(|_| wanted.contains(&"cpu")) {
                 let max = format!("{} {PERIOD_US}", quota_us(cpus));
                 set(&dir.join("cpu.max"), &max)?;
-                // Read back: the kernel may round, and what is in force is what is reported.
+                // Read back, because the kernel may round and the report must show the limit in force.
                 enforced.cpus = read_cpu_max(&dir.join("cpu.max"));
             }
             if let Some(bytes) = limits.memory.filter(|_| wanted.contains(&"memory")) {
                 set(&dir.join("memory.max"), &bytes.to_string())?;
-                // Absent where swap accounting is off; there is no swap then.
+                // The file is absent if swap accounting is off. Then the group has no swap.
                 let _no_swap = write(&dir.join("memory.swap.max"), "0");
                 enforced.memory = read_number(&dir.join("memory.max"));
             }
@@ -136,8 +134,8 @@ impl Settling<'_> {
     }
 
     fn join_v1(&mut self, hierarchies: &Hierarchies, limits: Limits) {
-        // Version 1 is only for what version 2 did not do: machines may have both, with the
-        // controllers in either.
+        // Version 1 sets only the limits that version 2 did not set. A machine may have both, with each
+        // controller in either of them.
         let unmet_cpus = limits.cpus.filter(|_| self.enforced.cpus.is_none());
         if let (Some(cpus), Some(hierarchy)) = (unmet_cpus, hierarchies.v1("cpu")) {
             match self.join_v1_limited(hierarchy, |dir| limit_v1_cpu(dir, cpus)) {
@@ -163,7 +161,7 @@ impl Settling<'_> {
                 Err(reason) => self.reasons.push(reason),
             }
         }
-        // CPU time needs one group that counts it; a second would only count the same again.
+        // CPU time needs one group that counts it. A second group would only repeat the count.
         let is_counted = self.groups.v2.is_some() || self.groups.v1_cpuacct.is_some();
         if let (false, Some(hierarchy)) = (is_counted, hierarchies.v1("cpuacct"))
             && let Ok(dir) = self.make(&hierarchy.own)
@@ -194,7 +192,7 @@ impl Settling<'_> {
         });
     }
 
-    /// `PLACE/RUN/INSTANCE`.
+    /// Creates the group `PLACE/RUN/INSTANCE`.
     fn make(&self, place: &Path) -> Result<PathBuf, String> {
         let dir = place.join(self.instance);
         // A second pass for a run folder that another run takes for a stale one
@@ -226,7 +224,7 @@ impl Settling<'_> {
         }
     }
 
-    /// Says why a limit that was asked for is not in force.
+    /// Adds the reason why a requested limit is not in force.
     fn finish(self, limits: Limits) -> Enforced {
         let mut enforced = self.enforced;
         let mut unmet = Vec::new();
@@ -302,7 +300,7 @@ fn limit_v1_cpu(dir: &Path, cpus: f64) -> Result<Option<f64>, String> {
     Ok(read_v1_cpus(dir))
 }
 
-/// The limit of a version 1 group; none where its quota is -1.
+/// The limit of a version 1 group. `None` if its quota is -1.
 fn read_v1_cpus(dir: &Path) -> Option<f64> {
     let read = |name: &str| u32::try_from(read_number(&dir.join(name))?).ok();
     let (quota, period) = (read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?);
@@ -317,12 +315,12 @@ fn read_v1_memory(dir: &Path) -> Option<u64> {
 
 fn limit_v1_memory(dir: &Path, bytes: u64) -> Result<Option<u64>, String> {
     set(&dir.join("memory.limit_in_bytes"), &bytes.to_string())?;
-    // Memory and swap together; absent where swap accounting is off.
+    // Limits memory and swap together. The file is absent if swap accounting is off.
     let _no_swap = write(&dir.join("memory.memsw.limit_in_bytes"), &bytes.to_string());
     Ok(read_number(&dir.join("memory.limit_in_bytes")))
 }
 
-/// CPU time per period.
+/// CPU time per period, in microseconds.
 fn quota_us(cpus: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,

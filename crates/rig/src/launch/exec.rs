@@ -13,8 +13,8 @@ use super::own_socket;
 use crate::lines::{Lines, write_value};
 use crate::protocol::{Launch, Program, Refusal, Step};
 
-/// Returns only if the program could not be executed; the shepherd has been
-/// told why. On success the kernel closes the socket, which tells it as well.
+/// Turns into the program. Returns only if the program could not be executed, after it sent the reason to the
+/// shepherd. On success the kernel closes the socket, and the shepherd sees that too.
 pub(super) fn run() -> io::Result<()> {
     let mut socket = own_socket()?;
     // Waiting for this line is also waiting for the shepherd to have moved this

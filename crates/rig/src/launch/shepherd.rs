@@ -22,7 +22,7 @@ use crate::usage::{self, Usage};
 use crate::wakeups::Wakeups;
 use crate::{clock, console};
 
-/// Starts one system, watches it, and ends when nothing of it is left.
+/// Starts one system, watches it, and exits when all its processes have ended.
 pub(super) fn run() -> io::Result<()> {
     let mut socket = own_socket()?;
     // Kept here: the other handle goes into the watch, and the last event comes after it.
@@ -148,7 +148,7 @@ struct WatchedSystem {
     /// The process that was started.
     first: i32,
     groups: Groups,
-    /// How that process ended.
+    /// Exit status of the first process. `None` while it runs.
     status: Option<Status>,
     stopping: Option<Stopping>,
 }
@@ -158,13 +158,13 @@ struct Stopping {
     deadline: Instant,
     manner: Manner,
     usage: Option<Usage>,
-    /// SIGTERM has gone to what outlived the first process.
+    /// True if SIGTERM was sent to the processes that outlived the first one.
     orphans_asked: bool,
 }
 
 impl WatchedSystem {
-    /// Watches until the system was asked to stop and nothing of it is left.
-    /// `None` if the keeper is gone.
+    /// Watches until a stop order has arrived and all processes of the system have ended. `None` if the
+    /// keeper is gone.
     fn watch(mut self, mut lines: Lines) -> Option<Event> {
         loop {
             // Cleared before looking, so that a child that ends meanwhile wakes the wait.
@@ -197,7 +197,7 @@ impl WatchedSystem {
         }
     }
 
-    /// Reaps what has ended; tells whether children are left.
+    /// Reaps ended processes. Returns true if children are left.
     fn reap_ended(&mut self) -> bool {
         loop {
             match reap() {
@@ -246,8 +246,8 @@ impl WatchedSystem {
             usage,
             orphans_asked: false,
         });
-        // Once the first process is buried its number may belong to another
-        // group; what is left is then asked one by one.
+        // After the first process is reaped, its process id may belong to another group. The remaining
+        // processes then receive the signal one by one.
         if self.status.is_none()
             && let Some(group) = Pid::from_raw(self.first)
         {
@@ -255,8 +255,8 @@ impl WatchedSystem {
         }
     }
 
-    /// What has outlived the first process may not have been in its group, so
-    /// it is asked itself, once.
+    /// Sends SIGTERM once to each process that outlived the first one, because it may not have been in the
+    /// first one's group.
     fn ask_orphans(&mut self) {
         let Some(stopping) = &mut self.stopping else {
             return;
