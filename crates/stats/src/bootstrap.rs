@@ -1,18 +1,18 @@
 //! Quantiles over the requests of *all* rounds together, compared by bootstrap.
 //!
-//! A round of 2,000 requests has two beyond its p99.9, which is no figure to pair. Forty such rounds
-//! together have eighty. What they have in common is still the round, so the round is what is
-//! redrawn: as a pair of baseline and variant, with all its requests (a bootstrap of two levels that
-//! redraws the upper one: Davison and Hinkley, "Bootstrap Methods and their Application", 1997,
-//! section 3.8). Redrawing the requests inside of each round as well would count their luck twice,
-//! because the spread between rounds already contains it; `tests/simulated_labs` shows how much too
-//! wide intervals become.
+//! A round of 2,000 requests has two beyond its p99.9, and a figure of two requests cannot be paired. Forty
+//! such rounds together have eighty. The requests of a round still depend on one another, so the bootstrap
+//! redraws rounds. It redraws a round as a pair of baseline and variant, with all its requests. This is a
+//! bootstrap of two levels that redraws the upper one (Davison and Hinkley, "Bootstrap Methods and their
+//! Application", 1997, section 3.8). Redrawing the requests inside of each round as well would count their
+//! chance twice, because the spread between rounds already contains it. `tests/simulated_labs` shows how much
+//! too wide the intervals become then.
 //!
-//! Percentiles of the redrawn differences are too narrow with few rounds, so the tails are cut
-//! where Student's t asks for it (the expanded percentile interval of Hesterberg, "What Teachers
-//! Should Know about the Bootstrap", The American Statistician 69, 2015). Below [`ROUNDS_MIN`]
-//! rounds there is no interval: so few draws differ, and in none of them is a round that was not
-//! seen. Paired rounds ([`crate::paired`]) need no such approximation and are the headline.
+//! Percentiles of the redrawn differences are too narrow with few rounds. The tails are therefore cut at the
+//! shares that Student's t requires. This is the expanded percentile interval of Hesterberg ("What Teachers
+//! Should Know about the Bootstrap", The American Statistician 69, 2015). Below [`ROUNDS_MIN`] rounds there
+//! is no interval, because few draws differ and no draw contains a round that was not measured. Paired rounds
+//! ([`crate::paired`]) need no such approximation and are the headline.
 
 use crate::histogram::Histogram;
 use crate::paired::{Estimate, Interval};
@@ -28,18 +28,19 @@ pub const BEYOND_MIN: f64 = 20.0;
 
 /// Draws of all rounds for each interval.
 const DRAWS: usize = 20_000;
-/// Smallest share of the draws beyond an end that is read off directly. So few draws lie further out that the
-/// end would depend on the seed. Such an end is extrapolated, as if the tail were normal.
+/// Smallest share of the draws beyond an end that is read off directly. With a smaller share, few draws lie
+/// further out, and the end would depend on the seed. Such an end is extrapolated, as if the tail were
+/// normal.
 const TAIL_MIN: f64 = 0.02;
 
-/// Quantiles over all requests: those of the variant minus those of the baseline; histograms with
-/// the same index belong to the same round. Each interval has the given confidence by itself. It is
-/// none with fewer than [`ROUNDS_MIN`] rounds, or with fewer than [`BEYOND_MIN`] requests beyond the
-/// quantile.
+/// Quantiles over all requests: the quantile of the variant minus the quantile of the baseline. Histograms
+/// with the same index belong to the same round. Each interval has the given confidence by itself. The
+/// interval is `None` with fewer than [`ROUNDS_MIN`] rounds, or with fewer than [`BEYOND_MIN`] requests
+/// beyond the quantile.
 ///
 /// # Errors
-/// When the numbers of rounds differ or are 0, when a round is empty, or when `confidence` does
-/// not lie strictly between 0 and 1.
+/// If the numbers of rounds differ or are 0, if a round is empty, or if `confidence` does not lie strictly
+/// between 0 and 1.
 pub fn pooled_shift(
     baseline: &[Histogram],
     variant: &[Histogram],
@@ -93,7 +94,7 @@ fn pooled_shift_of(
     Ok(shifts.collect())
 }
 
-/// What every draw of rounds comes to.
+/// Returns the figures of every draw of rounds.
 fn draw(rounds: usize, seed: u64, figures: impl Fn(&[u64]) -> Vec<f64>) -> Vec<Vec<f64>> {
     let mut random = Random::new(seed);
     (0..DRAWS)
@@ -117,8 +118,8 @@ fn tail(rounds: usize, confidence: f64) -> f64 {
     normal::cumulative(-(n / (n - 1.0)).sqrt() * t)
 }
 
-/// The interval without this share of the draws at either end. The distance of an end from the draw in the
-/// middle grows by the quantiles of the normal distribution where the share is less than [`TAIL_MIN`].
+/// The interval without this share of the draws at either end. If the share is less than [`TAIL_MIN`], the
+/// end is extrapolated. Its distance from the middle draw grows by the quantiles of the normal distribution.
 fn cut(mut drawn: Vec<f64>, tail: f64, confidence: f64) -> Interval {
     drawn.sort_unstable_by(f64::total_cmp);
     let last = drawn.len() - 1;
@@ -147,7 +148,7 @@ fn cut(mut drawn: Vec<f64>, tail: f64, confidence: f64) -> Interval {
     }
 }
 
-/// The requests of several rounds, in a form in which rounds can be weighted quickly.
+/// The requests of several rounds, in a form that can be weighted by round quickly.
 struct Pool {
     /// Every value that occurs, rising.
     values_ns: Vec<u64>,

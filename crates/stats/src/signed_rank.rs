@@ -1,8 +1,8 @@
 //! The distribution of Wilcoxon's signed-rank statistic, cut at a confidence.
 //!
-//! Under the null hypothesis each rank 1..n enters the sum with probability one half, so the
-//! distribution is a convolution that a few lines compute exactly (Hollander, Wolfe and Chicken,
-//! "Nonparametric Statistical Methods", 3rd edition, section 3.1).
+//! Under the null hypothesis each rank 1..n enters the sum with probability one half. The distribution is a
+//! convolution that a few lines compute exactly (Hollander, Wolfe and Chicken, "Nonparametric Statistical
+//! Methods", 3rd edition, section 3.1).
 
 use crate::normal;
 
@@ -10,28 +10,28 @@ use crate::normal;
 /// the confidence of the normal approximation is right to a tenth of a percentage point.
 const EXACT_ROUNDS_MAX: usize = 100;
 
-/// Where to cut sorted values at both ends.
+/// The positions that cut sorted values at both ends.
 ///
 /// Rank sums are whole numbers, so an interval from one value to another one has one of few confidences. An
 /// end between two values has a confidence between theirs. The ends are moved inward in proportion
 /// (Hettmansperger and Sheather, "Confidence intervals based on interpolated order statistics", Statistics
-/// and Probability Letters 4, 1986). Simulations hold the intervals to their promise
-/// (`tests/simulated_labs`).
+/// and Probability Letters 4, 1986). Simulations confirm the intervals (`tests/simulated_labs`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cut {
-    /// The interval reaches from the `rank`-th smallest value to the `rank`-th largest; at least 1. It has
-    /// at least the confidence asked for.
+    /// The interval reaches from the `rank`-th smallest value to the `rank`-th largest. At least 1. The
+    /// interval has at least the requested confidence.
     pub(crate) rank: usize,
     /// The way from these ends to the next values inward, as a share from 0 to 1.
     pub(crate) inward: f64,
 }
 
 impl Cut {
-    /// The cut at a rank from what lies beyond it. `outside` is the chance of a value beyond the interval of
-    /// this rank, and `outside_next` beyond that of the next one. `allowed` lies between them.
+    /// The cut at a rank, from the chances outside its interval. `outside` is the chance of a value beyond
+    /// the interval of this rank, and `outside_next` beyond the interval of the next rank. `allowed` lies
+    /// between them.
     pub(crate) fn between(rank: usize, [outside, outside_next]: [f64; 2], allowed: f64) -> Cut {
         let step = outside_next - outside;
-        // Equal chances have nothing between them.
+        // Equal chances leave no room between them.
         let share = if step > 0.0 {
             (allowed - outside) / step
         } else {
@@ -59,7 +59,7 @@ pub(crate) fn cut_of(probabilities: &[f64], tail: f64) -> Option<Cut> {
     (!probabilities.is_empty()).then(|| Cut::between(probabilities.len(), [0.0; 2], tail))
 }
 
-/// The cut for `rounds` rounds with this confidence; `None` when even the whole range of the values does not
+/// The cut for `rounds` rounds with this confidence. `None` if even the whole range of the values does not
 /// have it.
 pub(crate) fn cut(rounds: usize, confidence: f64) -> Option<Cut> {
     if rounds == 0 || !(confidence > 0.0 && confidence < 1.0) {
@@ -94,8 +94,8 @@ fn lower_half(rounds: usize) -> Vec<f64> {
     probabilities
 }
 
-/// The chances that the smaller of both rank sums is 0, 1, 2 … or less, up to the middle of the distribution,
-/// where it is 1. The time that it takes grows with the cube of the rounds.
+/// The chances that the smaller of both rank sums is 0, 1, 2 … or less, up to the middle of the distribution.
+/// The chance is 1 there. The time that it takes grows with the cube of the rounds.
 pub(crate) fn chances(rounds: usize) -> Vec<f64> {
     let mut below = 0.0;
     let sums = lower_half(rounds).into_iter().map(|probability| {

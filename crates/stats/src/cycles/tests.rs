@@ -46,10 +46,10 @@ fn what_the_host_took_is_left_out_for_all_alike() {
 #[test]
 fn requests_that_are_expected_to_end_in_a_disturbance_are_left_out() {
     let validity = Validity::of(&[45 * MS, MS], &dues(), &[host(82, 88)]);
-    // Those of 37 to 43 ms end in it. Those between wait for a timer and are not touched.
+    // Requests of 37 to 43 ms end in it. Requests between them wait for a timer and are not affected.
     assert_eq!(counted(&validity, 0), [0, 1, 2, 5, 6, 9]);
     assert_eq!(counted(&validity, 1), [0, 1, 2, 3, 4, 5, 6, 9]);
-    // Nothing can have ended that early.
+    // No request can have ended that early.
     let early = Validity::of(&[45 * MS], &dues(), &[host(20, 25)]);
     assert_eq!(counted(&early, 0), [0, 3, 4, 5, 6, 7, 8, 9]);
 }

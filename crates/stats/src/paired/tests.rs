@@ -112,7 +112,7 @@ fn equal_series_show_no_difference() {
 
 #[test]
 fn a_ratio_is_found_where_rounds_differ_by_a_factor() {
-    // The machine is ten times slower in the last round; the variant always costs 3 %.
+    // The machine is ten times slower in the last round. The variant always costs 3 %.
     let variant: Vec<f64> = TEN.iter().map(|value| value * 1.03).collect();
     let overhead = overhead(&TEN, &variant, 0.95).unwrap();
     let ratio = overhead.ratio.unwrap();

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Largest rank sum `c` with a lower tail of at most 2.5 %, from the tables of Wilcoxon's signed
-/// rank test (two-sided 5 %), for 6 to 30 rounds.
+/// Largest rank sum `c` with a lower tail of at most 2.5 %, for 6 to 30 rounds. From the tables of Wilcoxon's
+/// signed rank test (two-sided 5 %).
 const CRITICAL_AT_5_PERCENT: [usize; 25] = [
     0, 2, 3, 5, 8, 10, 13, 17, 21, 25, 29, 34, 40, 46, 52, 58, 65, 73, 81, 89, 98, 107, 116, 126,
     137,

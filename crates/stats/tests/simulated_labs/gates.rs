@@ -67,7 +67,7 @@ pub(crate) fn tally(runs: u64, gate: (f64, f64), spoiled: Option<usize>) -> Tall
     }
 }
 
-/// The table of METHODOLOGY.md.
+/// The table of gates in METHODOLOGY.md.
 pub(crate) fn table() -> String {
     const RUNS: u64 = 4_000;
     let mut text = "| the change costs, the limit is at | differences of rounds | gate broken | undecided | rounds |\n\

@@ -1,4 +1,4 @@
-//! A machine that drifts, with systems whose speed differs a little from start to start.
+//! A machine that drifts, with systems that have a slightly different speed after each start.
 
 use std::f64::consts::PI;
 
@@ -10,12 +10,12 @@ use crate::random::Random;
 const DRIFT: f64 = 0.005;
 /// Standard deviation of a system's speed from start to start.
 const RESTART: f64 = 0.01;
-/// Requests in one measurement.
+/// Number of requests in one measurement.
 const REQUESTS: f64 = 20_000.0;
 /// Standard deviation of the logarithm of a single latency.
 const SPREAD: f64 = 0.5;
 
-/// In which order baseline and variant are measured.
+/// The order of the measurements of baseline and variant.
 #[derive(Clone, Copy)]
 pub(crate) enum Order {
     /// Both in every round, in random order.
@@ -24,7 +24,7 @@ pub(crate) enum Order {
     Blocks,
 }
 
-/// A quantile of latency.
+/// A quantile of the latency.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Quantile {
     P50,
@@ -114,8 +114,8 @@ impl Machine {
             .unzip()
     }
 
-    /// Adds as many requests as `round` has to `pool`, drawn from it with replacement; class by
-    /// class, which changes their number by chance a little.
+    /// Adds the number of requests of `round` to `pool`, drawn from it with replacement. It draws class by
+    /// class, so the number changes a little by chance.
     pub(crate) fn redraw(&mut self, round: &Histogram, pool: &mut Histogram) {
         for (value_ns, count) in round.recorded() {
             let drawn = self.poisson(count as f64);
@@ -138,15 +138,15 @@ impl Machine {
         rows
     }
 
-    /// Mean of log-normal latencies with mean 1: the sampling error of so many requests, times
-    /// the state of the machine and of the system.
+    /// Mean of log-normal latencies with mean 1: the sampling error of [`REQUESTS`] requests, times the state
+    /// of the machine and of the system.
     fn measure_mean(&mut self) -> f64 {
         let relative = ((SPREAD * SPREAD).exp_m1() / REQUESTS).sqrt();
         (1.0 + relative * self.random.normal()) * self.start()
     }
 
-    /// Quantile of log-normal latencies with median 1 ms: asymptotically normal around the true
-    /// one, with the binomial spread of the share below it divided by the density there.
+    /// Quantile of log-normal latencies with median 1 ms, asymptotically normal around the true quantile. Its
+    /// spread is the binomial spread of the share below it, divided by the density there.
     fn measure_quantile(&mut self, quantile: Quantile) -> f64 {
         let (share, z) = match quantile {
             Quantile::P50 => (0.5, 0.0),
@@ -158,8 +158,8 @@ impl Machine {
         (SPREAD * (z + deviation * self.random.normal())).exp() * self.start()
     }
 
-    /// Log-normal latencies with median 1 ms, request by request in effect: their number in each of
-    /// many narrow classes is drawn as Poisson's law has it.
+    /// Log-normal latencies with median 1 ms, in effect request by request. Their number in each of many
+    /// narrow classes is drawn by Poisson's law.
     fn measure_histogram(&mut self, requests: f64, added_ms: f64) -> Histogram {
         let slowness = self.start();
         let mut histogram = Histogram::new();

@@ -1,10 +1,10 @@
-//! Requests that overlap: a service takes much longer than the gap to the next request, and several
-//! requests of each variant are in flight. Does the interval of the typical latency keep its promise?
+//! Requests that overlap: a service takes much longer than the gap to the next request, and several requests
+//! of each variant are in flight. Does the interval of the typical latency keep its promise?
 //!
-//! A request waits for a timer or a database for nearly all of its time. Only its arrival and its answer need a
-//! core. So a stretch without a core delays the arrivals and answers in it, and no request that merely waits.
-//! Both variants are on one machine: its mood and its stretches hit both, and a request of one is often in
-//! flight with several of the other.
+//! A request waits for a timer or a database for nearly all of its time. Only its arrival and its response
+//! need a core. So a stretch without a core delays the arrivals and responses in it, and no request that
+//! merely waits. Both variants are on one machine. Its speed and its stretches affect both. A request of one
+//! variant is often in flight with several requests of the other.
 
 use stats::cycles::{Cause, Disturbance, Validity};
 use stats::sample;
@@ -12,10 +12,10 @@ use stats::sample;
 use crate::random::Random;
 use crate::{CONFIDENCE, compare};
 
-/// Rounds of a run.
+/// Number of rounds in a run.
 const ROUNDS: usize = 8;
 
-/// Cycles of a round.
+/// Number of cycles in a round.
 const CYCLES: usize = 200;
 
 /// Time from one due time to the next, in microseconds: 100 requests/s.
@@ -52,7 +52,7 @@ struct Service {
     added_us: f64,
 }
 
-/// How often runs were right.
+/// The rate of correct runs.
 #[derive(Clone, Copy, Debug)]
 struct Score {
     /// Share of the runs with the truth in their interval.
@@ -137,8 +137,8 @@ fn latency_us(due_us: f64, wait_us: f64, thefts: &[Theft]) -> f64 {
     answered_us + WORK_US - due_us
 }
 
-/// The latencies of the cycles that are not left out. A slot ends with its processor time, because a request that
-/// waits is in nobody's way.
+/// The latencies of the cycles that are not left out. A slot ends with its processor time, because a request
+/// that waits disturbs no other request.
 fn counted(requests: &[Vec<Request>; 2], thefts: &[Theft], end_us: f64) -> [Vec<f64>; 2] {
     let ns = |us: f64| (us * 1e3) as u64;
     let dues_ns: Vec<u64> = (0..=CYCLES).map(|it| ns(GAP_US * it as f64)).collect();

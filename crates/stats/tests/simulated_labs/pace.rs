@@ -1,5 +1,6 @@
-//! Machines whose speed changes from round to round, and variants beside others that tell it: how often
-//! an interval that is adjusted by the others contains the mean of the true differences of its usual rounds.
+//! Machines that change their speed from round to round, with other variants that reveal the speed. The tests
+//! check how often an interval that is adjusted by them contains the mean of the true differences of its
+//! usual rounds.
 
 use std::f64::consts::PI;
 use std::fmt::Write as _;
@@ -10,9 +11,9 @@ use crate::machine::Machine;
 
 /// A request to the baseline at the machine's usual speed, in microseconds.
 const BASELINE_US: f64 = 200.0;
-/// How much a start moves all requests of a server, in microseconds.
+/// Standard deviation of the effect of a start on all requests of a server, in microseconds.
 const START_US: f64 = 8.0;
-/// The same as a share of what the variant adds.
+/// Standard deviation of the effect of a start on the variant's added cost, as a share of that cost.
 const START_SHARE: f64 = 0.03;
 /// The share of rounds that are spoiled, if any are.
 const SPOILED: f64 = 0.12;
@@ -31,12 +32,12 @@ enum Odd {
     OneFar,
 }
 
-/// What runs are like.
+/// Properties of the simulated runs.
 #[derive(Clone, Copy, Debug)]
 struct Runs {
     rounds: usize,
     confidence: f64,
-    /// What the variant adds at the usual speed, in microseconds.
+    /// Cost that the variant adds at the usual speed, in microseconds.
     added_us: f64,
     /// Standard deviation of the logarithm of the machine's speed.
     mood: f64,
@@ -45,7 +46,7 @@ struct Runs {
     others_luck: f64,
 }
 
-/// How often intervals are right, and how wide they are.
+/// The rate of correct intervals, and their width.
 #[derive(Clone, Copy, Debug)]
 struct Score {
     inside: f64,
@@ -120,7 +121,7 @@ fn scores(labs: u64, runs: &Runs) -> [Score; 2] {
     })
 }
 
-/// What the cases below vary.
+/// The base case. The cases below vary it.
 const USUAL: Runs = Runs {
     rounds: 12,
     confidence: 0.95,
@@ -130,7 +131,7 @@ const USUAL: Runs = Runs {
     others_luck: 0.03,
 };
 
-/// The table in METHODOLOGY.md: machines that change their speed by so much, without and with others.
+/// The table in METHODOLOGY.md: machines with different changes of speed, without and with other variants.
 pub(crate) fn table() -> String {
     const LABS: u64 = 1_000;
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
@@ -199,7 +200,7 @@ pub(crate) fn table() -> String {
     text
 }
 
-/// How much less than its confidence an interval may hold: 93.5 % of 95 %.
+/// Tolerated shortfall of the coverage against the confidence: 93.5 % of 95 %.
 const SHORT_BY: f64 = 0.015;
 
 #[test]
@@ -263,7 +264,7 @@ fn a_machine_that_changes_its_speed_makes_plain_intervals_more_than_twice_as_wid
         adjusted.half_width_us < 0.45 * plain.half_width_us,
         "{plain:?} {adjusted:?}"
     );
-    // And where it does not, nothing is lost.
+    // On a machine with constant speed, the adjustment costs hardly any width.
     let [plain, adjusted] = scores(500, &Runs { mood: 0.0, ..USUAL });
     assert!(
         adjusted.half_width_us < 1.05 * plain.half_width_us,

@@ -1,5 +1,5 @@
-//! Labs that go on until their interval is narrow: does stopping so spoil what the interval says,
-//! and does the pilot promise what then happens?
+//! Labs that continue until their interval is narrow. Does this rule spoil the interval, and does the pilot
+//! predict the result?
 
 use std::sync::LazyLock;
 
@@ -8,10 +8,10 @@ use stats::{Interval, width};
 use crate::machine::{Machine, Order};
 use crate::{CONFIDENCE, DIFFERENT, compare};
 
-/// Rounds after which a lab is given up.
+/// Largest number of rounds of a lab.
 const ROUNDS_MAX: usize = 70;
 
-/// How a lab with a wish for a narrow interval ended.
+/// Result of a lab that stops at a width.
 struct Ended {
     interval: Interval,
     /// The half width that the pilot promised for the rounds that it predicted.
@@ -24,19 +24,19 @@ impl Ended {
     }
 }
 
-/// A wish, and how it is watched.
+/// A wish for a narrow interval, with the rule that watches it.
 #[derive(Clone, Copy, Debug)]
 struct Wish {
     /// Rounds before the first look.
     pilot: usize,
     /// The half width that ends the lab, as a share of the baseline's latency.
     half_width: f64,
-    /// Confidence of the intervals that are looked at.
+    /// Confidence of the intervals at each look.
     confidence: f64,
 }
 
 impl Wish {
-    /// As `--until` has it.
+    /// The wish of a run with `--until`.
     fn watched(pilot: usize, half_width: f64) -> Wish {
         Wish {
             pilot,
@@ -45,7 +45,7 @@ impl Wish {
         }
     }
 
-    /// Without what makes up for looking.
+    /// A wish without the correction for repeated looks.
     fn plain(pilot: usize, half_width: f64) -> Wish {
         Wish {
             pilot,
@@ -76,7 +76,7 @@ fn until(seed: u64, effect: f64, wish: Wish) -> Option<Ended> {
     None
 }
 
-/// Share of the labs that end for which this is so.
+/// Share of the labs that end and satisfy `is_so`.
 fn share(labs: u64, effect: f64, wish: Wish, is_so: impl Fn(&Ended) -> bool) -> f64 {
     let ended = (0..labs).filter_map(|seed| until(seed, effect, wish));
     let (mut all, mut so) = (0_u32, 0_u32);
@@ -95,10 +95,10 @@ fn share(labs: u64, effect: f64, wish: Wish, is_so: impl Fn(&Ended) -> bool) -> 
 /// middle.
 const WISHES: [f64; 4] = [0.0115, 0.0085, 0.0065, 0.005];
 
-/// Labs of which each share of false claims is made. Its standard error is then 1 %.
+/// Number of labs behind each share of false claims. The standard error of the share is then 1 %.
 pub(crate) const LABS: u64 = 500;
 
-/// How often labs of equal systems that end at a width claim a difference.
+/// Rate of claimed differences in labs of equal systems that end at a width.
 pub(crate) struct Alarms {
     /// Over all pilots and wishes.
     pub(crate) all: f64,
@@ -122,7 +122,7 @@ impl Alarms {
 
 /// As `--until` has it. Computed once, for the test and for the table.
 pub(crate) static WATCHED: LazyLock<Alarms> = LazyLock::new(|| Alarms::of(Wish::watched));
-/// Without what makes up for looking.
+/// Without the correction for repeated looks.
 pub(crate) static PLAIN: LazyLock<Alarms> = LazyLock::new(|| Alarms::of(Wish::plain));
 
 #[test]

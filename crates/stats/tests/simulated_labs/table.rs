@@ -1,4 +1,4 @@
-//! The table of METHODOLOGY.md: what these simulations say, written by them.
+//! The table of METHODOLOGY.md, written from the results of these simulations.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -32,7 +32,7 @@ fn differences(
     rows
 }
 
-/// Share of the labs in which all intervals hold, and the mean half width.
+/// Share of the labs with all intervals right, and the mean half width.
 pub(crate) struct Kept {
     pub(crate) together: f64,
     half_width: f64,
@@ -66,7 +66,7 @@ pub(crate) fn kept(labs: u64, size: (usize, usize), spoiled: Option<usize>) -> [
     })
 }
 
-/// The table of METHODOLOGY.md.
+/// The table of simultaneous intervals in METHODOLOGY.md.
 pub(crate) fn table() -> String {
     let mut text = "| variants, rounds | all intervals hold | by Bonferroni's correction | width against Bonferroni's |\n\
                     |---|---|---|---|\n"
