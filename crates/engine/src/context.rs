@@ -1,5 +1,5 @@
-//! The folder that an image is built from, as the engine wants it: one tar, without what
-//! `.dockerignore` names.
+//! The build context of an image in the form that the engine requires: one tar, without the files that
+//! `.dockerignore` lists.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -9,13 +9,13 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use globset::{GlobBuilder, GlobMatcher};
 
-/// How much of the tar is sent at a time.
+/// Bytes of the tar that are sent at a time.
 const CHUNK: usize = 256 << 10;
 
 /// One line of a `.dockerignore`.
 struct Pattern {
     matcher: GlobMatcher,
-    /// `!`: what it names is sent after all.
+    /// True for a line with `!`. Files that match it are sent after all.
     is_exception: bool,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn chunks(
     stream::unfold(tar, next)
 }
 
-/// The files and empty folders of a folder that are sent; sockets and devices are not.
+/// Lists the files and empty folders of a folder that are sent. Sockets and devices are not sent.
 fn list(
     root: &Path,
     below: &Path,
@@ -75,7 +75,7 @@ fn list(
         let path = below.join(entry.file_name());
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            // Looked into even where it is ignored: an exception may name what is in it.
+            // An ignored folder is read too, because an exception may name a file in it.
             let is_sent = !is_ignored(&path, patterns);
             let has_exceptions = patterns.iter().any(|pattern| pattern.is_exception);
             if is_sent {

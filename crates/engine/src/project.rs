@@ -22,9 +22,9 @@ const SERVICE: &str = "com.docker.compose.service";
 pub struct Member {
     /// The service that it is of.
     pub service: String,
-    /// Its name.
+    /// Name of the container.
     pub name: String,
-    /// What it is doing.
+    /// State of the container.
     pub container: Container,
     /// The image, as the file names it.
     pub image: String,
@@ -32,27 +32,27 @@ pub struct Member {
     pub command: Vec<String>,
     /// The limits that the engine says to have set.
     pub limits: MemberLimits,
-    /// Where it is in networks of containers, in the order of the networks' names.
+    /// Addresses in networks of containers, in the order of the networks' names.
     pub places: Vec<Place>,
     /// Ports of it that are published on this machine.
     pub published: Vec<Published>,
 }
 
-/// What a container may use, as the engine has it.
+/// Limits of a container, as the engine reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MemberLimits {
-    /// Cores.
+    /// Number of cores. `None` without a limit.
     pub cpus: Option<f64>,
-    /// Bytes.
+    /// Memory in bytes. `None` without a limit.
     pub memory: Option<u64>,
 }
 
-/// Where a container is in one network.
+/// Position of a container in one network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its address there.
+    /// Address of the container in this network.
     pub address: IpAddr,
-    /// What leads out of the network; an address of this machine where the engine runs on it itself.
+    /// The gateway of the network. It is an address of this machine if the engine runs directly on it.
     pub gateway: Option<IpAddr>,
 }
 
@@ -61,7 +61,7 @@ pub struct Place {
 pub struct Published {
     /// The port within the container.
     pub port: u16,
-    /// Where it is on this machine.
+    /// Its address on this machine.
     pub at: SocketAddr,
 }
 
@@ -89,11 +89,11 @@ impl Engine {
         })
     }
 
-    /// Removes every container, network and volume of a project that belongs to a run, whatever they are
-    /// doing.
+    /// Removes every container, network and volume of a project that belongs to a run, even if they are in
+    /// use.
     ///
     /// # Errors
-    /// What stays, and why.
+    /// The objects that remain, and the reason.
     pub fn remove_project(&self, run: &str, project: &str) -> Result<Removed, RunError> {
         let labels = [format!("{PROJECT}={project}"), format!("{RUN}={run}")];
         let began = now();

@@ -1,5 +1,5 @@
-//! What an engine answers, from recorded answers of Docker 20.10: a server on a Unix socket of the
-//! test's own, so that errors that a good engine does not give on demand are seen.
+//! Responses of an engine, recorded from Docker 20.10. A server on a Unix socket of the test's own returns
+//! them. So the tests include errors that a good engine does not produce on demand.
 
 #![expect(
     clippy::unwrap_used,
@@ -19,20 +19,20 @@ use engine::{
     Mount, Network, Removed, Resources,
 };
 
-/// Method and path of a request, and what is answered: status and body.
+/// Method and path of a request, and the response: status and body.
 type Answers = &'static [(&'static str, u16, &'static str)];
 
-/// What Docker of Debian 12 says of itself.
+/// The version response of Docker in Debian 12.
 const VERSION: (&str, u16, &str) = (
     "GET /version",
     200,
     r#"{"Platform":{"Name":""},"Components":[{"Name":"Engine","Version":"20.10.24+dfsg1","Details":{}}],"Version":"20.10.24+dfsg1","ApiVersion":"1.41","MinAPIVersion":"1.12"}"#,
 );
 
-/// An engine that answers what it was told.
+/// An engine that returns recorded responses.
 struct Fake {
     folder: tempfile::TempDir,
-    /// What was asked: the first line, and the body.
+    /// Received requests: the first line and the body.
     asked: Arc<Mutex<Vec<String>>>,
 }
 
@@ -58,7 +58,7 @@ impl Fake {
         Engine::connect(&Host::at(self.socket().to_str().unwrap())).unwrap()
     }
 
-    /// All that was asked whose first line holds these words.
+    /// All received requests that contain these words.
     fn asked(&self, words: &str) -> Vec<String> {
         let asked = self.asked.lock().unwrap();
         let matching = asked.iter().filter(|it| it.contains(words));
