@@ -1,5 +1,5 @@
-//! What a case cannot say: many requests at once, one connection for many,
-//! large bodies, tokens of its own, and the way it stops.
+//! Claims that a case cannot express: many requests at once, many requests on one connection, large bodies,
+//! signed tokens, and the shutdown.
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};

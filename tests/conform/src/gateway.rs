@@ -1,8 +1,8 @@
-//! What a coprocessor does, seen where it matters: at the gateway's client and at its origin.
+//! The effect of a coprocessor, checked at the gateway's client and at its origin.
 //!
-//! The cases speak to a coprocessor as the gateway would. This is the gateway itself, with
-//! the configuration of the lab: a coprocessor that answers every case and is never asked,
-//! or whose answer the gateway cannot use, would show here.
+//! The cases send a coprocessor the same requests as the gateway would. This test uses the gateway itself,
+//! with the configuration of the lab. It reveals a coprocessor that passes every case but is never called by
+//! the gateway, or that sends responses the gateway cannot use.
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ const SUPERGRAPH: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../systems/planets/supergraph.graphql"
 );
-/// It needs both subgraphs.
+/// A query that needs both subgraphs.
 const QUERY: &str = r#"{"query":"{ locations { id overallRating } }"}"#;
 const REQUESTS: u64 = 3;
 
@@ -197,7 +197,7 @@ impl Path {
     }
 }
 
-/// What the gateway's client got.
+/// The response that the gateway's client received.
 struct Reply(Answer);
 
 impl Reply {

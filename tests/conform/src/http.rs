@@ -1,4 +1,4 @@
-//! Just enough HTTP/1.1 to see what a coprocessor really answers.
+//! A minimal HTTP/1.1 client that shows the raw responses of a coprocessor.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 
-/// How long an answer may take on a busy machine.
+/// Timeout of a response on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where a coprocessor listens.
+/// The address of a coprocessor.
 #[derive(Debug, Clone)]
 pub enum Address {
     /// A port of this machine.
     Port(u16),
-    /// A Unix socket.
+    /// Path of a Unix socket.
     Socket(PathBuf),
 }
 
@@ -36,7 +36,7 @@ impl<T: Read + Write + Send> Wire for T {}
 /// A connection that can be used again and again.
 pub(crate) struct Connection(BufReader<Box<dyn Wire>>);
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

@@ -11,14 +11,14 @@ use tempfile::TempDir;
 
 use crate::http::Address;
 
-/// A program that says where it listens; dropped, it is killed.
+/// A program that prints its listen address. Dropping it kills it.
 #[derive(Debug)]
 pub(crate) struct Program {
     child: Child,
     pub(crate) address: Address,
     /// Kept open: it has more to say than its address.
     _output: BufReader<ChildStdout>,
-    /// Where it works, and what it says beside its address.
+    /// Working directory, and the output other than the address.
     folder: TempDir,
 }
 
@@ -60,7 +60,7 @@ impl Program {
         Ok(program)
     }
 
-    /// What it has written to its log so far.
+    /// The log of the program so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
@@ -91,7 +91,7 @@ fn build() -> anyhow::Result<PathBuf> {
         false => folder,
     };
     let mut cargo = Command::new(env!("CARGO"));
-    // What cargo says to this package's tests would have build scripts run again.
+    // Cargo sets these variables for this package's tests. They would make build scripts run again.
     for variable in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH"] {
         cargo.env_remove(variable);
     }

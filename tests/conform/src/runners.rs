@@ -10,17 +10,17 @@ use granit_parser::{Event, Parser};
 /// A language of the list.
 #[derive(Debug)]
 pub struct Runner {
-    /// Its folder's name.
+    /// Name of the folder of the coprocessor.
     pub name: String,
-    /// What people call it.
+    /// Display name of the language.
     pub language: String,
-    /// The command that tells which one is at work.
+    /// The command that prints the version of the language.
     pub version: String,
-    /// Programs on PATH that it cannot do without; `a|b` is satisfied by either.
+    /// Programs on PATH that it requires. Either program satisfies `a|b`.
     pub needs: Vec<String>,
-    /// Commands that build it.
+    /// Commands that build the coprocessor.
     pub build: Vec<String>,
-    /// The command that serves.
+    /// The command that starts the server.
     pub run: String,
     /// Why it cannot listen on a Unix socket, when it cannot.
     pub no_socket: Option<String>,
@@ -47,7 +47,7 @@ impl Runner {
     ///
     /// # Errors
     ///
-    /// When one cannot be started or fails, with what it said.
+    /// If a command cannot be started or fails. The error contains its output.
     pub fn build(&self) -> anyhow::Result<()> {
         for line in &self.build {
             let output = self
@@ -69,7 +69,7 @@ impl Runner {
         let folder = home().join(&self.name);
         let mut words = line.split_whitespace();
         let program = words.next().unwrap_or_default();
-        // A path is one in the folder; a bare name is found on PATH.
+        // A path is relative to the folder. A bare name is searched on PATH.
         let program = if program.contains('/') {
             folder.join(program)
         } else {
@@ -92,7 +92,7 @@ pub(crate) fn all() -> anyhow::Result<Vec<Runner>> {
     parse(&text)
 }
 
-/// Two levels of mapping, whose values are texts or lists of texts.
+/// Parses two levels of mapping. The values are texts or lists of texts.
 fn parse(text: &str) -> anyhow::Result<Vec<Runner>> {
     let mut runners = Vec::new();
     let mut depth = 0;

@@ -1,7 +1,7 @@
 //! The proofs through the gateway find coprocessors that do not do their work.
 //!
-//! A coprocessor made of a few lines keeps the contract as far as the gateway can see;
-//! then one line of it is broken at a time, as real ones were found broken.
+//! A coprocessor of a few lines keeps the contract in all points that the gateway can see. Each test breaks
+//! one line of it, in a way that was found in a real coprocessor.
 
 #![expect(
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 type Work = fn(&str, Value) -> Value;
 
-/// The places of `PROOFS`.
+/// Positions of the proofs in `PROOFS`.
 const HEADER: usize = 0;
 const IDS: usize = 1;
 const CLIENT: usize = 2;
@@ -56,7 +56,7 @@ fn a_dropped_header_is_found() {
 
 #[test]
 fn an_answer_without_the_message_is_found() {
-    // What a class that does not know `headers` would write.
+    // The output of a class without a field `headers`.
     let forgetful: Work = |path, message| {
         let mut answer = works(path, message);
         if path != "/create-jwt" {
@@ -146,7 +146,7 @@ fn serve(mut stream: &TcpStream, work: Work) -> Option<()> {
     }
 }
 
-/// What the contract asks for. The tokens are signed with nothing that keeps a secret.
+/// A coprocessor that satisfies the contract. The signature of its tokens uses no secret key.
 fn works(path: &str, mut message: Value) -> Value {
     match (path, message["stage"].as_str()) {
         ("/static-subgraph", Some("SubgraphRequest")) => {

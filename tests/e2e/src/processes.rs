@@ -1,4 +1,4 @@
-//! Who is running, and waiting for a condition.
+//! Search for processes, and waiting for a condition.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::CpuSet;
 
-/// Ids of live processes whose command line holds `needle`, this one excepted.
+/// Ids of live processes with `needle` in their command lines, except this process.
 #[must_use]
 pub fn processes_mentioning(needle: &str) -> Vec<u32> {
     let own = std::process::id();
@@ -21,7 +21,7 @@ pub fn processes_mentioning(needle: &str) -> Vec<u32> {
 }
 
 fn is_alive_and_mentions(pid: u32, needle: &str) -> bool {
-    // A zombie has an empty command line: it holds nothing any more.
+    // A zombie has an empty command line.
     fs::read(format!("/proc/{pid}/cmdline"))
         .is_ok_and(|line| String::from_utf8_lossy(&line).contains(needle))
 }
@@ -43,13 +43,13 @@ pub fn wait_until(what: &str, limit: Duration, mut condition: impl FnMut() -> bo
     }
 }
 
-/// Ids of the processes whose parent is `pid`.
+/// Ids of the processes with the parent `pid`.
 #[must_use]
 pub fn children_of(pid: u32) -> Vec<i32> {
     let own = |entry: fs::DirEntry| {
         let child: i32 = entry.file_name().to_str()?.parse().ok()?;
         let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        // The name in brackets may hold anything; what follows it is regular.
+        // The name in brackets may contain any character. The rest is regular.
         let parent: u32 = stat
             .rsplit(')')
             .next()?
@@ -92,17 +92,17 @@ fn is_of_dead_run(name: &str) -> bool {
     owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
 }
 
-/// Threads of a process; 0 when it is gone.
+/// Number of threads of a process. 0 if it has ended.
 #[must_use]
 pub fn threads_of(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
 }
 
-/// Stops a process for so long, and lets it go on.
+/// Stops a process for `length`, then continues it.
 ///
 /// # Panics
 ///
-/// When it is gone.
+/// If the process has ended.
 #[expect(
     clippy::disallowed_methods,
     reason = "standing still for so long is the fault that is planted"
@@ -118,16 +118,16 @@ pub fn freeze(child: &Child, length: Duration) {
 #[derive(Debug)]
 pub struct Hogs {
     hogs: Vec<Child>,
-    /// The CPU they burn.
+    /// Number of the CPU that they keep busy.
     pub cpu: usize,
 }
 
 impl Hogs {
-    /// Starts so many on the last CPU that this process may use.
+    /// Starts `count` processes on the last CPU that this process may use.
     ///
     /// # Panics
     ///
-    /// When they do not start.
+    /// If they do not start.
     #[must_use]
     pub fn start(count: usize) -> Hogs {
         let allowed = rustix::thread::sched_getaffinity(None).expect("Linux tells");

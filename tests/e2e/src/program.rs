@@ -1,4 +1,4 @@
-//! Where the programs under test lie.
+//! Paths of the programs under test.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,8 +11,8 @@ pub fn weigh() -> PathBuf {
     BUILT.get_or_init(|| built("bin", "weigh")).clone()
 }
 
-/// A `weigh` that takes nothing from the settings of the person who runs the tests: neither the width
-/// of the terminal, colors and locale, nor a tare of this machine, nor a level of the log.
+/// A `weigh` without the settings of the person who runs the tests. It does not inherit the width of the
+/// terminal, colors, locale, the tare of this machine or the log level.
 #[must_use]
 pub fn weigh_command() -> Command {
     let mut command = Command::new(weigh());
@@ -87,9 +87,9 @@ pub fn xtask() -> PathBuf {
     BUILT.get_or_init(|| built("bin", "xtask")).clone()
 }
 
-/// What cargo tells a test about the test's own package. Build scripts that look at these would take
-/// them for theirs, and their crates and all that is built on them would be built anew: once for
-/// the test, and once for the next build.
+/// Cargo's variables about the test's own package. Build scripts that read them would take them as their own.
+/// Their crates and all dependent crates would then be built again, once for the test and once for the next
+/// build.
 pub(crate) const OF_THE_TEST: [&str; 8] = [
     "CARGO_MANIFEST_DIR",
     "CARGO_MANIFEST_LINKS",

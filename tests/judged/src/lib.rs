@@ -1,10 +1,11 @@
-//! Notes which tests could judge their claim on this machine, and which could not.
+//! Records which tests could check their claim on this machine, and which could not.
 //!
-//! Some claims need a program, a right or an undisturbed machine. A test that lacks it must not
-//! fail, and must not pass unseen either: it says [`not_run`], and [`ran`] otherwise. One that needs an
-//! optional part of the set-up, a container engine or a cluster, says [`absent`]. With
-//! `WEIGHBRIDGE_JUDGED` set to the path of a file each call appends one line to it, so that
-//! `cargo xtask ci` can list the claims of all test binaries; the format is
+//! Some claims need a program, a right or an undisturbed machine. A test that lacks it must not fail, and
+//! must not pass unnoticed either. It calls [`not_run`], and otherwise [`ran`]. A test that needs an optional
+//! part of the setup, a container engine or a cluster, calls [`absent`].
+//!
+//! If `WEIGHBRIDGE_JUDGED` contains the path of a file, each call appends one line to it. `cargo xtask ci`
+//! reads it to list the claims of all test binaries. The format is
 //! `ran|not-run|absent TAB FILE:LINE TAB REASON`.
 
 use std::fmt::Display;
@@ -37,9 +38,9 @@ pub fn not_run(reason: impl Display) {
     say("not-run", &reason, Location::caller());
 }
 
-/// Notes and prints that the calling test needs an optional part of the set-up, which `make test`
-/// does not install: a container engine, a cluster. The test returns after this, or goes on with what
-/// can be judged without the part.
+/// Records and prints that the calling test needs an optional part of the setup that `make test` does not
+/// install, such as a container engine or a cluster. The test returns after this, or continues with the
+/// checks that do not need the part.
 ///
 /// # Panics
 ///
@@ -49,8 +50,7 @@ pub fn absent(reason: impl Display) {
     say("absent", &reason, Location::caller());
 }
 
-/// Whether the program can be started. Notes the answer for the calling test, which returns if it
-/// cannot.
+/// True if the program can be started. Records the result for the calling test, which returns if it is false.
 ///
 /// # Panics
 ///
@@ -70,12 +70,12 @@ pub fn is_installed(program: &str) -> bool {
     is_installed
 }
 
-/// Whether this package of npm can be used: it is installed into `node_modules` of the folder, in the version
-/// of the lock file there, so that all machines use the same. Notes the answer for the calling test.
+/// True if this package of npm can be used. Installs it into `node_modules` of the folder, in the version of
+/// the lock file there, so that all machines use the same version. Records the result for the calling test.
 ///
 /// # Panics
 ///
-/// When npm is there and cannot install it.
+/// If npm exists and cannot install it.
 #[track_caller]
 #[must_use]
 pub fn has_package(folder: &Path, package: &str) -> bool {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use conform::Runner;
 
-/// What shells say of a command that is not there.
+/// Exit code of shells for a missing command.
 const NOT_THERE: u8 = 127;
 
 fn main() -> ExitCode {

@@ -1,8 +1,7 @@
-//! A small HTTP server with a memory: it knows its users by token, counts what it saw, and passes
-//! requests on to another of its kind.
+//! A small HTTP server with a memory. It identifies its users by token, counts its requests, and passes
+//! requests on to another server of its kind.
 //!
-//! It stands in for systems whose work must be proven, and for services that are used in several
-//! steps.
+//! It stands in for systems that must prove their work, and for services with several steps.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
@@ -52,7 +51,7 @@ struct Args {
     tag: String,
 }
 
-/// What was seen since the start.
+/// Requests since the start.
 #[derive(Debug, Default)]
 struct Seen {
     requests: u64,
@@ -156,7 +155,7 @@ fn die(args: &Args, number: u64) {
     }
 }
 
-/// Keeps everybody else waiting, so that it serves so many requests a second and no more.
+/// Blocks all other requests for the service time, so that it limits the rate of requests.
 #[expect(clippy::disallowed_methods, reason = "a service time, not a wait")]
 fn be_busy(args: &Args, seen: &Mutex<Seen>) {
     if args.busy_ms > 0 {
@@ -177,7 +176,7 @@ fn pass_on(args: &Args, number: u64) {
         args.source
     );
     stream.write_all(head.as_bytes()).expect("the origin reads");
-    // Its counting is done once it answers.
+    // When the origin responds, it has counted the request.
     let mut byte = [0];
     stream.read_exact(&mut byte).expect("the origin answers");
 }

@@ -69,7 +69,7 @@ fn schema_checker() -> PathBuf {
     program
 }
 
-/// Whether a file fits one of the schemas that the program brings along.
+/// Checks a file against one of the schemas that the schema checker contains.
 fn fits(schema: &str, file: &Path) -> Result<(), String> {
     let mut command = Command::new(schema_checker());
     command.args(["--builtin-schema", schema]).arg(file);
@@ -86,7 +86,7 @@ fn what_ci_reads_fits_the_published_schemas() {
     let (action, template) = (root().join("action.yml"), root().join("ci/gitlab.yml"));
     fits("vendor.github-actions", &action).unwrap();
     fits("vendor.gitlab-ci", &template).unwrap();
-    // The schemas refuse what is none.
+    // The schemas reject an invalid file.
     let folder = TempDir::new().expect("a temporary folder");
     let broken = folder.path().join("action.yml");
     let text = fs::read_to_string(&action).expect("the action");
@@ -191,7 +191,7 @@ fn answer(mut stream: &TcpStream, base: &str, seen: &Mutex<Seen>) {
         .expect("it reads");
 }
 
-/// What a runner knows while it carries a job out.
+/// State of a runner while it executes a job.
 struct Runner<'a> {
     repository: &'a Repository,
     api: &'a Api,
@@ -226,7 +226,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Carries all steps out, as `always()` would; gives the exit code of the last.
+    /// Executes all steps, as `always()` would. Returns the exit code of the last step.
     fn run(&mut self) -> Option<i32> {
         let mut last = None;
         for step in action()["runs"]["steps"].as_array().expect("steps") {
@@ -310,7 +310,7 @@ fn one_comment_is_posted_and_then_updated_and_the_job_fails_by_its_gate() {
     repository.write("delay", "1500us");
     repository.commit("slower");
     let api = Api::start();
-    // Of somebody who would like to change the answer later.
+    // A comment of another user, who could edit it later.
     let stranger = json!({
         "url": "http://127.0.0.1:1/", "user": {"login": "somebody"}, "body": "<!-- weighbridge: api -->",
     });

@@ -1,4 +1,4 @@
-//! Loads that the run chooses: `rate: auto`, which `weigh ab` says where nobody gives a rate.
+//! Loads that the run chooses: `rate: auto`, the default of `weigh ab` without a rate.
 
 use std::fs;
 

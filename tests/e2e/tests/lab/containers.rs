@@ -55,8 +55,7 @@ impl Engine {
         serde_json::from_str(body).ok()
     }
 
-    /// Everything of runs of `weigh` whose processes are not alive or not ours: containers, networks,
-    /// volumes, each by its name. `run` is the beginning of the run's name.
+    /// Names of all containers, networks and volumes with a run label that starts with `run`.
     fn left_of(&self, run: &str) -> Vec<String> {
         let containers = self.ask("/containers/json?all=true").expect("an answer");
         let networks = self.ask("/networks").expect("an answer");
@@ -77,8 +76,8 @@ impl Engine {
     }
 }
 
-/// An image without a program: what runs in it is `weigh` of this build, with the libraries of this
-/// machine, so that process and container are the same program.
+/// An image without a program. It runs `weigh` of this build, with the libraries of this machine, so that
+/// process and container are the same program.
 const IMAGE: &str =
     "FROM scratch\nCOPY marker /\nHEALTHCHECK --interval=200ms CMD [\"/usr/bin/true\"]\n";
 
@@ -240,8 +239,8 @@ fn containers_reach_each_other_in_their_network() {
     let Some(_engine) = Engine::find() else {
         return;
     };
-    // Its readiness path is answered by the other one alone, which it must reach by the address that it
-    // was told.
+    // Only the other container responds on its readiness path. The caller must reach that container by the
+    // address that it received.
     let keys = format!("{BRIDGE}    env: {{OTHER: \"{{{{other.addr}}}}\"}}\n");
     let other = container(BRIDGE);
     let world = world(&[("caller", &format!("{keys}  other:\n{other}"))]);
@@ -314,11 +313,11 @@ fn killing_weigh_at_any_moment_leaves_no_container_network_or_volume() {
         &[("bridge", &keys), ("host", HOST)],
     );
     let mut had_something = 0;
-    // Moments from before the image is there to the middle of rounds, at no regular distance from what
-    // weigh does.
+    // Times from before the image exists to the middle of rounds. They are irregular, so that the end hits
+    // different actions of `weigh`.
     for moment in 0..20_u64 {
         let mut weigh = world.start();
-        // A moment that nothing shows; to wake up early is as good a moment.
+        // A fixed time, because no event marks it. An early wake-up does no harm.
         thread::park_timeout(Duration::from_millis(150 + (moment * 7919) % 3500));
         let run = format!("weighbridge-{}-", weigh.id());
         had_something += u32::from(!engine.left_of(&run).is_empty());
@@ -327,8 +326,7 @@ fn killing_weigh_at_any_moment_leaves_no_container_network_or_volume() {
         wait_until("everything of the run is gone", PATIENCE, || {
             engine.is_empty_of(weigh.id())
         });
-        // Nothing comes up after that.
-        // A moment that nothing shows; to wake up early is as good a moment.
+        // No object appears after that. An early wake-up does no harm.
         thread::park_timeout(Duration::from_millis(300));
         assert!(engine.is_empty_of(weigh.id()));
     }
@@ -406,7 +404,7 @@ fn images_of_two_revisions_are_compared_although_both_have_one_name() {
     // Broken, or undecided on a machine that others use.
     let run = Run::of(weigh.output().expect("weigh starts")).exits_with(4);
     run.shows("`typical overhead < 1ms` on head: ");
-    // What is built of one revision must not be what runs of the other.
+    // The image built from one revision must not run for the other.
     let recording = repository.recording();
     let ran = |variant: &str| {
         let systems = systems_of(&recording, variant);
@@ -432,7 +430,7 @@ fn the_lab_of_the_page_runs_as_printed() {
     fs::copy(weigh(), world.path().join("weigh")).expect("it can be copied");
     let mut command = world.command("lab");
     command.args(["--rounds", "6"]);
-    // Where a person has installed it.
+    // The folder of a program that the user installed.
     command.env("PATH", format!("{}:/usr/bin:/bin", world.path().display()));
     let child = command
         .stdout(std::process::Stdio::piped())

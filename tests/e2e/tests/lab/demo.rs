@@ -1,4 +1,4 @@
-//! `weigh demo`: what a person sees who has just installed it.
+//! `weigh demo`: the output for a new user.
 
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ fn the_demonstration_finds_what_it_planted_and_says_what_to_type_next() {
         run.shows("weigh ab URL_A URL_B");
         run.shows("weigh init --command");
         run.shows("weigh lab recordings/demo-");
-        // Its next commands can be typed.
+        // The suggested next commands work.
         let lab = recording.join("demo.yaml").display().to_string();
         let check = weigh_in(folder, &["check", &lab]).exits_with(0);
         check.shows("waits 1200 us: proven");

@@ -11,7 +11,7 @@ use e2e::{Server, weigh};
 
 use crate::pr::Repository;
 
-/// What the beginning of a command that does not run here is, and why it does not.
+/// Beginnings of commands that are not run here, each with the reason.
 const ELSEWHERE: [(&str, &str); 22] = [
     (
         "weigh init --compose",
@@ -73,7 +73,7 @@ const ELSEWHERE: [(&str, &str); 22] = [
     ("weigh pr api other", "two labs, of which lab::pr has tests"),
 ];
 
-/// What is long or has another name where a person types it.
+/// Replacements in commands: long durations, and names that differ on the reader's machine.
 const SHORTER: [(&str, &str); 8] = [
     ("-n 1000000", "-n 2000"),
     ("-z 30s", "-z 1s"),
@@ -88,7 +88,7 @@ const SHORTER: [(&str, &str); 8] = [
 /// A server for the examples: it takes any flags after its address.
 const MY_SERVER: &str = "#!/bin/sh\nexec weigh null-server --listen \"$2\"\n";
 
-/// What a page tells its reader to type.
+/// A block of commands on a page.
 struct Block {
     page: PathBuf,
     text: String,
@@ -128,7 +128,7 @@ fn blocks() -> Vec<Block> {
 }
 
 impl Block {
-    /// What is typed at once: the block where its lines belong together, else a line each.
+    /// The commands of the block: the whole block if its lines belong together, else a command per line.
     fn commands(&self) -> Vec<String> {
         let whole = self.text.replace("\\\n", " ");
         match whole.contains(" &\n") {
@@ -180,7 +180,7 @@ impl Stage {
         stage
     }
 
-    /// The lab of the README as it is printed, and what the pages call its recordings.
+    /// Records the lab of the README, under the names that the pages use for its recordings.
     fn record(&self) {
         let readme = fs::read_to_string(repository().join("README.md")).expect("the README");
         let (_, lab) = readme
@@ -190,7 +190,7 @@ impl Stage {
         self.home.write("labs/my-lab.yaml", lab);
         for day in ["monday", "tuesday"] {
             let run = self.output("weigh lab labs/my-lab.yaml --rounds 6 --out recordings");
-            // Checks may withhold the verdict here; the recording is there all the same.
+            // Checks may withhold the verdict here, but the recording exists nevertheless.
             assert!([Some(0), Some(7)].contains(&run.status.code()), "{run:?}");
             self.runs(&format!("mv recordings/my-lab-2* recordings/my-lab-{day}"));
         }
@@ -209,7 +209,7 @@ impl Stage {
         assert!(output.status.success(), "{command}: {output:?}");
     }
 
-    /// What a person types in bash.
+    /// Runs a command in bash.
     fn output(&self, command: &str) -> Output {
         Command::new("bash")
             .args(["-c", &format!("PATH=\"$BIN:$PATH\"; {command}")])

@@ -1,8 +1,8 @@
-//! Faults that are planted, each of which raises its own check and no other.
+//! Planted faults. Each raises its own check and no other check.
 //!
-//! A machine that is busy with other things has troubles of its own, so that a fault is planted up to
-//! four times, until its own check is raised and no other has failed. Where the generator was kept from
-//! running each time, the machine says nothing about the fault, and the test claims nothing.
+//! A busy machine has disturbances of its own. So a fault is planted up to four times, until its own check is
+//! raised and no other check has failed. If the generator could not run each time, the machine gives no
+//! evidence about the fault, and the test does not judge it.
 
 use std::collections::BTreeMap;
 use std::process::Child;
@@ -14,7 +14,7 @@ use e2e::{
 };
 use serde_json::Value;
 
-/// A fault that is planted in a process stands still for so long.
+/// Time that a process with a planted fault stands still.
 const FROZEN: Duration = Duration::from_millis(300);
 
 /// The checks of one variant, by name.
@@ -56,7 +56,7 @@ impl Checks {
     }
 }
 
-/// Why an attempt was not what was expected.
+/// The reason for an unexpected result of an attempt.
 #[derive(Debug)]
 struct Trouble {
     reason: String,
@@ -219,7 +219,7 @@ fn a_server_whose_core_others_take_is_starved() {
         let world = World::new()
             .variant("twin", "server.answer: ok")
             .baseline("server.burn: 5000")
-            // Where the run may go before other programs, these hogs are not in its way.
+            // If the run had precedence over other programs, these hogs would not disturb it.
             .arrivals("rate: 20/s\n  precedence: off")
             .pin(hogs.cpu)
             .duration("500ms");

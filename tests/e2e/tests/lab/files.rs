@@ -1,4 +1,4 @@
-//! Mistakes in lab files, and what a run leaves on the disk.
+//! Mistakes in lab files, and the files that a run leaves on the disk.
 
 use std::fs;
 

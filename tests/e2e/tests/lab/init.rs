@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::null_servers;
 
-/// A folder in which a person types.
+/// The working directory of a user.
 struct Here(TempDir);
 
 impl Here {
@@ -30,7 +30,7 @@ impl Here {
         fs::read_to_string(self.path().join(file)).expect("it was written")
     }
 
-    /// Writes a lab with these flags, and does what its answer says to type next, with one round.
+    /// Writes a lab with these flags, and runs the next command that the output suggests, with one round.
     fn writes_a_lab_that_runs(&self, flags: &[&str], rows: [&str; 2]) -> String {
         let written = self.weigh(&[&["init"], flags].concat()).exits_with(0);
         let answer = written.answer();
@@ -146,7 +146,7 @@ fn requests_come_from_what_a_browser_recorded_and_from_a_description() {
     );
 }
 
-/// A script for k6 with a threshold, and a request that is known only when it runs.
+/// A script for k6 with a threshold, and a request that is computed at run time.
 const SCRIPT: &str = "\
 import http from 'k6/http';
 export const options = { thresholds: { http_req_duration: ['p(95)<5000'], http_req_failed: ['rate<0.01'] } };

@@ -1,4 +1,4 @@
-//! How requests arrive in labs, and what they are filled with.
+//! Arrival of requests in labs, and data in requests.
 
 use e2e::{Run, World};
 
@@ -12,7 +12,7 @@ fn lab(load: &str, proof: &str) -> World {
     ))
 }
 
-/// Passed requests of each measurement; one that was disturbed was made again, and does not count.
+/// Passed requests of each measurement. A disturbed measurement was repeated, and does not count.
 fn sent(run: &Run) -> Vec<u64> {
     let recording = run.recording();
     let rounds = recording["rounds"].as_array().expect("rounds").clone();

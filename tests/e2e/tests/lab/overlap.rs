@@ -10,15 +10,15 @@ use tempfile::TempDir;
 /// Runs of one comparison, so that a test ends within 40 s on cores that others leave alone.
 const RUNS: usize = 2;
 
-/// How far outside of its interval the truth may lie, as a share of the baseline. An answer is
-/// some tens of microseconds late if its server wakes late.
+/// Tolerated distance of the truth from the interval, as a share of the baseline. A response is some tens of
+/// microseconds late if its server wakes late.
 const TOLERANCE: f64 = 0.01;
 
 /// Two null servers, each with a delay of its own.
 struct Pair {
     a: Server,
     b: Server,
-    /// Their delays, in microseconds.
+    /// Delays of both servers, in microseconds.
     delays_us: [f64; 2],
 }
 
@@ -129,7 +129,8 @@ impl Pair {
         ))
     }
 
-    /// Claims that one of a few runs finds the truth. A run that the machine disturbed is no evidence.
+    /// Claims that at least one of a few runs finds the truth. A run that the machine disturbed is no
+    /// evidence.
     #[track_caller]
     fn is_right(&self, flags: &[&str], truth: fn(&Pair, &Value) -> Truth) {
         let (mut mistakes, mut disturbed) = (Vec::new(), Vec::new());

@@ -1,8 +1,8 @@
-//! A variant that does not do its work has no number, and its row says what was seen.
+//! A variant that does not do its work has no number, and its row shows the observation.
 
 use e2e::{Run, World};
 
-/// A lab of a gateway before an origin; the variant `b` differs in `flags`.
+/// A lab of a gateway before an origin. The variant `b` differs in `flags`.
 fn world(proof: &str, flags: &str) -> World {
     World::of_lab(&format!(
         "question: what does the gateway cost?\n\

@@ -2,7 +2,7 @@
 
 use e2e::{Run, World, modern};
 
-/// Flags of the server, its scheme, keys of `load`, and what the recording says of it.
+/// Flags of the server, its scheme, keys of `load`, and the protocol's name in the recording.
 struct Speech {
     flags: &'static str,
     scheme: &'static str,

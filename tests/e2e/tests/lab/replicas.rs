@@ -1,4 +1,4 @@
-//! Several instances behind a real balancer: all serve, every answer is counted, and nothing is left
+//! Several instances behind a real balancer. All serve, every response is counted, and no process is left
 //! running.
 
 use std::fs;
@@ -29,7 +29,7 @@ fn lab(load: &str, flags: &str, keys: &str) -> World {
     ))
 }
 
-/// What every process of the world has in its command line; `weigh` too, while it runs.
+/// A text that every process of the world has in its command line. While `weigh` runs, it has the text too.
 fn folder_of(world: &World) -> String {
     let name = world.path().file_name().expect("a folder has a name");
     name.to_string_lossy().into_owned()

@@ -1,4 +1,4 @@
-//! Rounds side by side: all variants are up at once, and what the machine does to one it does to all.
+//! Rounds side by side: all variants are up at once, and every disturbance of the machine hits all of them.
 
 use e2e::{ATTEMPTS, PATIENCE, Run, World, rounds_of, wait_until, weigh};
 use rustix::process::{Pid, Signal, kill_process};
@@ -125,7 +125,7 @@ fn a_variant_that_stalls_shows_it_and_the_others_do_not() {
     // Thirty requests waited for up to 300 ms, in each round.
     let stalled_ms = longest_window_ms("stalls");
     assert!(stalled_ms > 1_000, "{stalled_ms} ms");
-    // A server that waits uses no core, so its stall disturbs nobody and costs no other variant a cycle.
+    // A server that waits uses no core, so its stall costs no other variant a cycle.
     let rounds = rounds_of(&recording, "again");
     let neighbors = rounds
         .iter()

@@ -1,4 +1,4 @@
-//! A closed loop side by side: the load moves from variant to variant in slices of time; searches for the
+//! A closed loop side by side. The load moves from variant to variant in slices of time. Searches for the
 //! highest rate advance in turns.
 
 use e2e::{ATTEMPTS, World, summary_of};
@@ -38,8 +38,8 @@ fn a_closed_loop_moves_from_variant_to_variant_in_slices() {
                 .into(),
         );
         assert_eq!(counted, cycles - left_out, "a window is a slice");
-        // The time is that of these requests at the rate that was found: of 15 slices about 1 s, and
-        // windows of equal width fill it.
+        // The time that these requests take at the measured rate. For 15 slices it is about 1 s, and windows
+        // of equal width fill it.
         let elapsed_us = number(&round["elapsed_us"]);
         let planned_us = counted * 1_000_000 / 15;
         assert!(
@@ -64,7 +64,8 @@ fn a_server_that_burns_processor_time_is_slower_in_rate() {
         let metrics = &summary["variants"][1]["metrics"];
         let rate = &metrics["requests_per_s"]["overhead"];
         let cpu = &metrics["cpu_us_per_request"]["overhead"];
-        // What it burns is for all its requests: counted for fewer, it would be more than 200 us.
+        // The burned time belongs to all its requests. Divided by fewer requests, it would be more than 200
+        // us.
         let burnt_us = cpu["difference"].as_f64();
         if rate["claim"] == "lower" && burnt_us.is_some_and(|us| (150.0..=230.0).contains(&us)) {
             judged::ran();

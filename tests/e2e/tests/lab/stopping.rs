@@ -1,4 +1,4 @@
-//! Nothing is left running, however `weigh` ends.
+//! No process is left running, regardless of the way `weigh` ends.
 
 use std::io::Read as _;
 use std::process::{Child, Stdio};

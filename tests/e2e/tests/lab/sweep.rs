@@ -34,7 +34,7 @@ fn each_load_has_its_recording_and_all_are_one_curve() {
         6,
         "gates: [later typical overhead < 1s]",
     )
-    // A level that the machine disturbed has no interval; that is no business of this claim.
+    // A level that the machine disturbed has no interval. This test does not check intervals.
     .run_with(&["--undecided", "pass"])
     .ran();
     let folder = run.recording_folder();

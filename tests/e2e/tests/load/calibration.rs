@@ -1,8 +1,8 @@
-//! The known weight: figures of `weigh load` against a server whose figures are set.
+//! The known weight: figures of `weigh load` against a server with set figures.
 //!
-//! Bounds are generous, so that a busy machine does not break a claim, and yet narrow enough that
-//! coordinated omission, a dropped request or an unread body would. `cargo xtask calibrate` prints
-//! how close they really are.
+//! Bounds are generous, so that a busy machine does not break a claim. They are narrow enough that
+//! coordinated omission, a dropped request or an unread body breaks a claim. `cargo xtask calibrate` prints
+//! the actual deviations.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -49,7 +49,7 @@ impl NullServer {
         document["summary"]["variants"][0].clone()
     }
 
-    /// What `GET /seen` tells.
+    /// The JSON response to `GET /seen`.
     fn seen(&self) -> Value {
         let address = self.url.trim_start_matches("http://").trim_end_matches('/');
         let mut stream = TcpStream::connect(address).expect("the server is there");

@@ -1,5 +1,5 @@
-//! A target that freezes or dies in the middle of a load: rates are over the time of the load, and no
-//! gate on failures covers it up.
+//! A target that freezes or dies in the middle of a load. Rates refer to the time of the load, and a gate on
+//! failures does not hide the crash.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -175,7 +175,7 @@ fn a_full_disk_is_no_place_for_an_answer() {
     let _ = into(&["completions", "bash"], writer.into()).exits_with(0);
 }
 
-/// How long a load lasts that is over at once.
+/// The duration of a load that is over at once.
 #[test]
 fn a_number_of_requests_ends_a_load_with_the_last_outcome() {
     let server = Server::start(&["--delay-us", "20000"]);

@@ -1,4 +1,4 @@
-//! Encoded bodies, and answers of which several statuses are right.
+//! Encoded bodies, and requests with several correct statuses.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -59,7 +59,7 @@ fn a_body_is_compared_as_it_reads_whatever_its_encoding() {
     }
 }
 
-/// What a server answers to the head of a request, by how many requests of the connection came before it.
+/// Response of a server to the head of a request, given the number of earlier requests of the connection.
 type Answering = fn(&str, u64) -> Vec<u8>;
 
 /// A server on a free port, which it returns.
@@ -91,7 +91,7 @@ fn answer(stream: &TcpStream, answering: Answering) {
     }
 }
 
-/// Answers every second request with 429, whatever is asked.
+/// Responds to every second request with 429, regardless of the request.
 fn limiting() -> u16 {
     serving(|_, before| match before % 2 {
         0 => b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".to_vec(),

@@ -55,7 +55,7 @@ fn a_load_without_an_answer_has_no_figures_of_one() {
     let run = Run::of(output.expect("weigh starts")).exits_with(3);
     run.shows("100 % of the requests had no complete answer");
     run.shows("Latency – – –");
-    // The time of the load is known, a cost of a request is not.
+    // The time of the load can be printed. The cost of a request is unknown.
     let text = run.answer();
     assert!(!text.contains(" 0 us"), "{text}");
 }

@@ -30,7 +30,7 @@ fn a_limit_that_is_kept_is_zero_and_one_that_is_not_is_four() {
         "{}",
         run.answer()
     );
-    // Nothing is claimed of a tail that so few requests do not show.
+    // A small number of requests does not show this tail, so the gate is undecided.
     let tail = ["p99.9 value < 10s"];
     let run = server.load(&gates(&tail, &[])).exits_with(4);
     assert!(run.answer().contains("Load for longer"), "{}", run.answer());
@@ -55,7 +55,7 @@ fn every_layout_says_what_became_of_a_gate() {
             "{format}: {answer}"
         );
     }
-    // Scripts parse what other tools print, so the gate is said beside it.
+    // Scripts parse the output format of another tool, so the gate is reported on standard error.
     let run = server.load(&gates(&[gate], &["--format", "k6", "--record", recording]));
     let run = run.exits_with(4);
     serde_json::from_str::<Value>(&run.answer()).expect("k6's JSON and nothing else");

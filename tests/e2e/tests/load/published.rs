@@ -1,4 +1,4 @@
-//! What a load shows of itself while it runs.
+//! Metrics that a load publishes while it runs.
 
 use std::net::TcpListener;
 use std::process::Stdio;

@@ -23,10 +23,11 @@ fn a_terminal_shows_progress_rate_and_percentiles_and_then_the_answer() {
     }
     // It is drawn again in place: the cursor goes up, or to the start of a line that is cleared.
     assert!(text.contains("\u{1b}["), "{text}");
-    // The screen is gone when the answer comes, which says what it always says.
+    // The screen is gone before the result is printed, and the result is the usual text.
     let (_, answer) = text.rsplit_once("(so far, to 6 %)").unwrap();
     assert!(answer.contains("Outcomes      passed 80"), "{answer}");
-    // Nothing has to be put back at whatever end: no cursor is hidden, no other screen is opened.
+    // No end of the program has to restore the terminal, because it hides no cursor and opens no other
+    // screen.
     for mode in ["\u{1b}[?25l", "\u{1b}[?1049h"] {
         assert!(!text.contains(mode), "{text:?}");
     }

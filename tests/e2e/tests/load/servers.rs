@@ -71,7 +71,7 @@ impl Odd {
     }
 }
 
-/// Open sockets of a process; 0 when it has ended.
+/// Number of open sockets of a process. 0 if it has ended.
 fn sockets(pid: u32) -> usize {
     let files = fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()
@@ -83,7 +83,7 @@ fn sockets(pid: u32) -> usize {
     links.filter(of_tcp).count()
 }
 
-/// Reads one request without a body; none when the client is gone.
+/// Reads one request without a body. `None` if the client is gone.
 fn request(stream: &TcpStream) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
@@ -156,7 +156,7 @@ fn a_body_longer_than_promised_is_no_http() {
 #[test]
 fn a_reset_is_a_reset() {
     let server = Odd::serving(|stream| {
-        // What is not read makes the kernel reset the connection.
+        // Unread data makes the kernel reset the connection.
         let mut byte = [0];
         (&stream).read_exact(&mut byte).ok()
     });
@@ -171,7 +171,7 @@ fn a_server_that_never_answers_is_given_up_and_left() {
     let (outcomes, _) = server.load(&["-n", "12", "--timeout", "100ms"]);
     assert_eq!(outcomes["failed"]["timeout"], 12, "{outcomes:#}");
     assert_eq!(server.connections(), 12);
-    // In an open loop, a slot for which no connection was free is counted as missed.
+    // In an open loop, a slot without a free connection counts as missed.
     let flags = ["-r", "100", "-z", "200ms", "--timeout", "100ms"];
     let (outcomes, _) = Odd::serving(until_gone).load(&flags);
     let count = |value: &Value| value.as_u64().expect("a count");
@@ -182,7 +182,7 @@ fn a_server_that_never_answers_is_given_up_and_left() {
 
 #[test]
 fn a_connection_is_patient_only_as_long_as_it_may() {
-    // Its queue takes connections, and no thread ever serves them.
+    // The listen queue accepts connections, but no thread serves them.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let server = Odd {
         address: listener.local_addr().expect("it listens").to_string(),

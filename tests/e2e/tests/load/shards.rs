@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const SHARDS: u32 = 8;
 
-/// Starts one generator for each shard of a load; they begin together.
+/// Starts one generator for each shard of a load. They begin together.
 fn shards(folder: &Path, url: &str, flags: &[&str]) -> Vec<PathBuf> {
     let since = SystemTime::UNIX_EPOCH
         .elapsed()
@@ -50,7 +50,7 @@ fn merged(paths: &[PathBuf], record: &Path) -> Run {
     Run::of(output)
 }
 
-/// The one measurement of a recording.
+/// The only measurement of a recording.
 fn round(path: &Path) -> Value {
     let text = fs::read_to_string(path).expect("a recording was written");
     let recording: Value = serde_json::from_str(&text).expect("recordings are JSON");

@@ -1,4 +1,4 @@
-//! `weigh compare`: what is paired, what is not, and results of other tools.
+//! `weigh compare`: paired and unpaired recordings, and results of other tools.
 
 use std::path::{Path, PathBuf};
 

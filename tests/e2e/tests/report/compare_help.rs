@@ -1,4 +1,4 @@
-//! The help of `weigh compare` and `weigh tare`, and the schemas of what they print for programs.
+//! The help of `weigh compare` and `weigh tare`, and the schemas of their machine-readable output.
 
 use std::path::Path;
 

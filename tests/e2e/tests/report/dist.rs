@@ -1,4 +1,4 @@
-//! What people install: what is in the archive and in the Debian package.
+//! The installable files: contents of the archive and of the Debian package.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn archive_and_package_hold_what_one_needs_and_their_sums_are_right() {
     let out = TempDir::new().expect("a temporary folder");
     // The program of the tests: how a static one is built is a matter of toolchains and of minutes.
     let program = out.path().join("program");
-    // Without what debuggers need it is a tenth of the size.
+    // Without debug symbols it is a tenth of the size.
     let mut strip = Command::new("strip");
     listed(strip.arg("-o").arg(&program).arg(weigh()));
     let dist = || {
@@ -55,7 +55,7 @@ fn archive_and_package_hold_what_one_needs_and_their_sums_are_right() {
         assert!(names.contains(name), "{name}: {names}");
     }
     expect_found_by_binstall(&archive, &names);
-    // Nothing in it tells who made it, or when.
+    // The archive does not contain its author or its time.
     let first = fs::read(&archive).expect("it is there");
     dist().exits_with(0);
     assert!(
@@ -78,7 +78,7 @@ fn archive_and_package_hold_what_one_needs_and_their_sums_are_right() {
         .join("usr/share/doc/weigh/LICENSES-OF-DEPENDENCIES.txt");
     let licences = fs::read_to_string(licences).expect("it is packed");
     assert!(licences.contains("clap 4.") && licences.contains("Apache License"));
-    // What only tests and builds use is in no program.
+    // A crate that only tests and builds use is in no program.
     assert!(!licences.contains("insta 1."));
     let page = unpacked.path().join("usr/share/man/man1/weigh-load.1");
     let page = fs::read_to_string(page).expect("it is packed");
@@ -123,7 +123,7 @@ fn expect_found_by_binstall(archive: &Path, names: &str) {
     );
 }
 
-/// Where `cargo binstall` looks for the archive of x86-64, and for the program in it.
+/// The path that `cargo binstall` expects for the archive of x86-64, and for the program in it.
 fn binstall() -> (String, String) {
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/weigh/Cargo.toml");
     let manifest = fs::read_to_string(manifest).expect("it is there");

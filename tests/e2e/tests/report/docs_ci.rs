@@ -75,7 +75,7 @@ fn the_gates_on_the_pages_can_be_read() {
         for part in command.split("--gate \"").skip(1) {
             let gate = part.split('"').next().expect("a quoted gate");
             let run = weigh_says(&["report", "/nowhere/at-all", "--gate", gate]).exits_with(2);
-            // It gets as far as looking for the recording.
+            // The command reaches the step that reads the recording.
             run.says("cannot be read");
             gates += 1;
         }

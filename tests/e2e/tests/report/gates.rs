@@ -1,4 +1,4 @@
-//! Gates: what passes, what does not, and what CI sees of it.
+//! Gates: passed, broken and undecided gates, and their output for CI.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What variants cost over time, from recordings to a page.
+//! The cost of variants over time, from recordings to a page.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What a reader of `report.html` sees, asked of a headless Chromium.
+//! The view of a reader of `report.html`, checked with a headless Chromium.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -68,8 +68,8 @@ fn changed(folder: &TempDir, change: impl FnOnce(&mut Value)) -> PathBuf {
     path
 }
 
-/// Opens the page in every view: it asks for nothing, complains about nothing, fits the window,
-/// and has labels that can be read.
+/// Opens the page in every view. The page must send no request, log no error, fit the window and have
+/// readable labels.
 pub(crate) fn look(browser: &mut Browser, page: &Path) {
     let own = url_of(page);
     let mut grounds = Vec::new();
@@ -99,11 +99,11 @@ pub(crate) fn look(browser: &mut Browser, page: &Path) {
     assert_ne!(grounds[0], grounds[1], "light and dark look alike");
 }
 
-/// What axe-core finds that keeps somebody from reading the page, rule by rule.
+/// Barriers that axe-core finds on the page, rule by rule.
 const VIOLATIONS: &str = "axe.run().then(found => found.violations.map(rule =>
   rule.id + ': ' + rule.nodes.map(node => node.html.slice(0, 200)).join(' | ')))";
 
-/// Whether the page can be read by those who do not see it, or see it otherwise.
+/// Checks that the page is accessible to people who do not see it, or see it differently.
 pub(crate) fn has_no_barrier(browser: &mut Browser, page: &Path) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("axe");
     if !judged::has_package(&folder, "axe-core") {
@@ -118,7 +118,7 @@ pub(crate) fn has_no_barrier(browser: &mut Browser, page: &Path) {
     }
 }
 
-/// Labels of one picture that lie on one another; marks may, where values are alike.
+/// Labels of one picture that overlap. Marks may overlap if values are equal.
 const TOUCHING: &str = "[...document.querySelectorAll('svg')].flatMap(picture => {
   const boxes = [...picture.querySelectorAll('text:not(.sign)')]
     .map(text => [text.textContent, text.getBoundingClientRect()])
@@ -332,7 +332,7 @@ fn the_page_of_a_lab_in_which_variants_failed_says_why_and_gives_no_number() {
     );
 }
 
-/// What `weigh report` prints on a terminal with this locale, and with `NO_COLOR` or without.
+/// The output of `weigh report` on a terminal with this locale and this value of `NO_COLOR`.
 fn on_a_terminal(locale: &str, no_color: &str) -> String {
     let command = format!("'{}' report --full '{RECORDING}'", weigh().display());
     // `script` of util-linux gives the command a terminal of its own.

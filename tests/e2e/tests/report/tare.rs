@@ -1,4 +1,4 @@
-//! `weigh tare`: the noise floor of a machine, and what is wrong with it.
+//! `weigh tare`: the noise floor of a machine, and its defects.
 
 use std::path::Path;
 

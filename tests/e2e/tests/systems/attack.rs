@@ -1,4 +1,4 @@
-//! `cargo xtask attack`: what it says of a service, and that nothing is left of it.
+//! `cargo xtask attack`: its report about a service, and the end of all its processes.
 
 use std::process::{Command, Stdio};
 
@@ -23,7 +23,7 @@ fn row(table: &str, attack: &str) -> Vec<String> {
     line.split('|').map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// How often that was seen: `opened: 612, closed by it: 3`.
+/// The count of an observation in a text such as `opened: 612, closed by it: 3`.
 fn count(seen: &str, what: &str) -> u64 {
     let mut parts = seen.split(", ").filter_map(|part| part.split_once(": "));
     let found = parts.find(|(name, _)| *name == what);

@@ -1,4 +1,4 @@
-//! What a user sees who opens a GraphQL endpoint of ours in a browser.
+//! The page that a browser shows for a GraphQL endpoint of our servers.
 
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};

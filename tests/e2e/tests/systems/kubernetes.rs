@@ -1,4 +1,4 @@
-//! Labs in a cluster, on the real node of `ci/cluster/cluster.sh`. Where its programs are not built
+//! Labs in a cluster, on the real node of `ci/cluster/cluster.sh`. If its programs are not built
 //! (`./setup kubernetes`), or without the rights for it, these claims are NOT RUN.
 
 use std::fs;
@@ -153,7 +153,7 @@ fn recording(folder: &Path) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// The measurements that count: what was disturbed was made again, and is kept as evidence.
+/// The measurements that count. A disturbed measurement was repeated, and is kept as evidence.
 fn counted(recording: &Value) -> Vec<&Value> {
     let rounds = recording["rounds"].as_array().expect("rounds");
     let counts = rounds.iter().filter(|round| round["disturbed"] != true);
@@ -224,7 +224,7 @@ fn a_closed_loop_of_two_generators_moves_from_variant_to_variant_together() {
         let discarded = round["slices"]["discarded"]["passed"].as_u64();
         assert!(discarded > Some(0), "beginnings do not count: {round}");
     }
-    // An answer takes 1 ms of the one and 3 ms of the other, for whichever has the load.
+    // A response takes 1 ms from one and 3 ms from the other, regardless of the variant that has the load.
     let (early, late) = (completed("early"), completed("late"));
     assert!(late > 0 && early > 3 * late / 2, "{early} and {late}");
     assert_eq!(node.left(), "");
@@ -245,8 +245,8 @@ fn a_killed_weigh_leaves_nothing_in_the_cluster() {
     });
 }
 
-/// Takes the second generator away in the middle of a load: the number is withheld, pod and node are
-/// named, and what became of it is said in one of these ways.
+/// Takes the second generator away in the middle of a load. The number must be withheld. The output must name
+/// pod and node, and report its fate in one of the given texts.
 fn take_away_a_generator(node: &Node, take: impl Fn(&str), said_of_it: &[&str]) {
     let folder = TempDir::new().expect("a folder");
     let weigh = node.lab(folder.path(), 60, 1);

@@ -8,10 +8,10 @@ use judged::is_installed;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Half of the 40 ms for which Linux holds an acknowledgment back: some connections are young, and
-/// theirs leave at once.
+/// Half of the 40 ms that Linux delays an acknowledgment. Some connections are young, and their
+/// acknowledgments are not delayed.
 const HELD_BACK_US: f64 = 20_000.0;
-/// More than any of these layers costs where nothing is held back, on a busy machine too.
+/// More than the cost of any of these layers without delayed acknowledgments, even on a busy machine.
 const NOT_HELD_BACK_US: f64 = 10_000.0;
 
 fn lab(name: &str) -> PathBuf {
@@ -20,8 +20,8 @@ fn lab(name: &str) -> PathBuf {
     path.canonicalize().expect("the lab is there")
 }
 
-/// The summary of a quick run of a lab, as of the first one that is believed; none on a machine that
-/// others keep busy. In turn, because each answer that is held back takes several gaps between requests.
+/// The summary of the first valid quick run of a lab. `None` on a machine that other programs keep busy. The
+/// variants run in turn, because each delayed response takes several gaps between requests.
 fn summary(lab: &Path) -> Option<Value> {
     let folder = TempDir::with_prefix("weighbridge-e2e-").expect("a temporary folder");
     let recording = std::cell::RefCell::new(PathBuf::new());

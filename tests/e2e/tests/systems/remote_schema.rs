@@ -1,4 +1,4 @@
-//! The labs of `labs/remote-schema`: what they prove, and that they notice what does not do its work.
+//! The labs of `labs/remote-schema`: their proofs, and the detection of systems that do not do the work.
 
 use std::fs;
 use std::path::{Path, PathBuf};

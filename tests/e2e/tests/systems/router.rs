@@ -1,4 +1,4 @@
-//! The labs of `labs/router-extensibility`, with coprocessors of which some do not do the work.
+//! The labs of `labs/router-extensibility`, with some coprocessors that do not do the work.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use e2e::{Run, gateway, planets, runner, weigh_command};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What the labs hold in place of the languages.
+/// The list of languages in the labs. The tests replace it.
 const LANGUAGES: &str = "[rust, go, node, csharp, java, python]";
 
 fn shipped() -> PathBuf {
@@ -23,7 +23,7 @@ struct Labs {
     folder: TempDir,
 }
 
-/// The items of a list in YAML, without its brackets; nothing of an empty text.
+/// The items of a list in YAML, without its brackets. Empty for an empty text.
 fn within(list: &str) -> &str {
     list.trim_start_matches('[').trim_end_matches(']')
 }
@@ -61,7 +61,7 @@ impl Labs {
         Labs { folder }
     }
 
-    /// The shipped lab of this name, in which these stand for the languages.
+    /// The shipped lab of this name, with these coprocessors instead of the languages.
     fn with(self, lab: &str, manners: &str) -> Labs {
         let path = shipped().join(lab).with_extension("yaml");
         let text = fs::read_to_string(&path).expect("the labs and their folder are there");
@@ -251,7 +251,7 @@ fn a_coprocessor_is_reached_over_tcp_and_over_its_unix_socket() {
         assert!(answer.contains(told), "{told}\n{answer}");
     }
 
-    // What is behind the socket is held to its work, too.
+    // The proofs also check a coprocessor behind the socket.
     let labs = Labs::new().with("beyond/sockets", "[honest]");
     let path = labs.folder.path().join("sockets.yaml");
     let text = fs::read_to_string(&path).unwrap();
@@ -270,7 +270,7 @@ fn a_coprocessor_is_reached_over_tcp_and_over_its_unix_socket() {
 #[test]
 fn a_router_is_named_by_a_variable_or_its_row_says_that_it_is_missing() {
     let labs = Labs::new().with("beyond/routers", "");
-    // The gateway reads what the other reads, so it can stand in for it.
+    // The gateway reads the same configuration as the router, so it can replace the router.
     let path = labs.folder.path().join("routers.yaml");
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.contains(&format!("folder: {}\n", shipped().display())));
@@ -319,8 +319,8 @@ fn a_folder_is_run_lab_by_lab_and_a_quick_run_keeps_what_is_slow_to_start() {
                 .map(|entry| entry.unwrap().file_name())
                 .collect();
             assert!(started.iter().any(|name| name == "proof"), "{started:?}");
-            // The first round has the systems of the proof; what starts fast starts anew in the
-            // second. On a machine so busy that all are slow, all are kept.
+            // The first round uses the systems of the proof. Systems that start fast are restarted in the
+            // second round. On a very busy machine all starts are slow, and all systems are kept.
             let are_kept = recording["load"]["keeps_systems"] == true;
             let is_again = started.iter().any(|name| name == "round-2");
             assert_eq!(is_again, !are_kept, "{started:?}: {}", run.talk());

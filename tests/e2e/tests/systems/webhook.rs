@@ -57,7 +57,7 @@ fn the_lab_measures_both_languages_within_the_pods_limits() {
         let system = variant(&run, name)["systems"][0].clone();
         let asked = serde_json::json!({"cpus": 0.25, "memory_bytes": 134_217_728});
         assert_eq!(system["limits_asked"], asked);
-        // Where nothing can be enforced, the recording says why.
+        // If a limit cannot be enforced, the recording contains the reason.
         if system["limits_enforced"].is_null() {
             assert!(system["limits_by"].is_string(), "{system:#}");
             continue;
