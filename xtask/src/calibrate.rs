@@ -67,7 +67,7 @@ pub(crate) fn calibrate(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a bench of the engine prints.
+/// The output of a bench of the engine.
 fn bench(words: &[String]) -> anyhow::Result<String> {
     let output = Command::new(env!("CARGO"))
         .args([

@@ -63,7 +63,7 @@ pub(crate) fn main() -> ExitCode {
 }
 
 impl Chore {
-    /// Does it.
+    /// Runs the task.
     fn run(self) -> anyhow::Result<()> {
         match self {
             Chore::Ci => chores::ci(),

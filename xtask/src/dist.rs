@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: what people install: archives and Debian packages of a static `weigh`, with completions,
-//! manual pages and the licences of all that is in it, and sums to check them by.
+//! `cargo xtask dist` builds the installable files: archives and Debian packages of a static `weigh`. They
+//! contain completions, manual pages and the licences of all linked code. Checksums are written next to them.
 
 mod licences;
 mod package;
@@ -29,12 +29,12 @@ pub(crate) struct Args {
     program: Option<PathBuf>,
 }
 
-/// A kind of machine.
+/// A target platform.
 struct Target {
     triple: &'static str,
-    /// Its name in Debian.
+    /// Name of the architecture in Debian.
     debian: &'static str,
-    /// What compiles the C that a dependency brings, with the Debian package it is from.
+    /// The compiler for the C code of a dependency, and its Debian package.
     compiler: (&'static str, &'static str),
 }
 
@@ -123,7 +123,7 @@ fn version() -> anyhow::Result<String> {
     Ok(version.context("the workspace has a version")?.to_owned())
 }
 
-/// Builds the program of a target; static, so that it runs on every Linux.
+/// Builds the program of a target. It is static, so that it runs on every Linux.
 fn build(target: &Target) -> anyhow::Result<PathBuf> {
     let (compiler, package) = target.compiler;
     let is_there = Command::new(compiler).arg("--version").output().is_ok();
@@ -145,7 +145,7 @@ fn build(target: &Target) -> anyhow::Result<PathBuf> {
         .args(["build", "--locked", "--release", "--package", "weigh"])
         .args(["--target", target.triple, "--target-dir", "target/dist"])
         .env(format!("CC_{variable}"), compiler)
-        // The linker of Rust links for all targets; the C library is that of the target's component.
+        // The linker of Rust links for all targets. The C library comes from the target's component.
         .env(
             format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()),
             "rust-lld",
@@ -164,8 +164,8 @@ fn runs(program: &Path) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// The recipe of a container image, which is nothing but what the archive holds: no other image is
-/// needed to build it.
+/// The recipe of a container image that contains only the files of the archive. Building it needs no other
+/// image.
 fn recipe(out: &Path, version: &str) -> anyhow::Result<PathBuf> {
     let path = out.join("Containerfile");
     let archive = format!("weigh-{version}-{}", TARGETS[0].triple);

@@ -1,5 +1,6 @@
-//! A container engine of one's own, where none runs as a service: `dockerd` with its data, socket and
-//! log in one folder, so that nothing of the machine is touched and all of it goes with the folder.
+//! A private container engine for machines without an engine service. It is `dockerd` with its data, socket
+//! and log in one folder, so that the rest of the machine is unchanged, and deleting the folder removes
+//! everything.
 
 use std::fs::{self, File};
 use std::os::unix::net::UnixStream;
@@ -35,7 +36,7 @@ enum Act {
     Down,
 }
 
-/// How long it may take to come up, and to end.
+/// Time limit of a start, and of a stop.
 const WITHIN: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(100);
 /// The longest path of a socket that the kernel takes, and its name.

@@ -1,4 +1,4 @@
-//! Which claims the tests could judge on this machine, from the notes of the crate `judged`.
+//! The claims that the tests could judge on this machine, from the notes of the crate `judged`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,10 +8,10 @@ use anyhow::{Context as _, bail};
 
 use crate::repository::root;
 
-/// The environment variable that tells tests where to note.
+/// The environment variable with the path of the notes.
 pub(crate) const VARIABLE: &str = "WEIGHBRIDGE_JUDGED";
 
-/// Of so many claims CI allows one that was not judged: 5 is a fifth.
+/// CI allows one claim in this number that was not judged. 5 means a fifth.
 const ALLOWED_ONE_IN: usize = 5;
 
 /// The file that the tests of one CI run append to.
@@ -29,7 +29,7 @@ impl Notes {
         Ok(Notes(path))
     }
 
-    /// Its path, for [`VARIABLE`].
+    /// Path of the file, for [`VARIABLE`].
     pub(crate) fn path(&self) -> &str {
         self.0.to_str().expect("the checkout has a UTF-8 path")
     }
@@ -47,13 +47,13 @@ impl Notes {
     }
 }
 
-/// What became of a test that may be unable to judge its claim.
+/// The result of a test that may be unable to judge its claim.
 #[derive(Debug)]
 enum State {
     Ran,
     /// Not judged, for this reason.
     NotRun(String),
-    /// An optional part of the set-up is not there: nothing that a machine or its load decides.
+    /// An optional part of the setup is missing. It does not depend on the machine or its load.
     Absent(String),
 }
 
@@ -92,7 +92,7 @@ impl Claims {
         states.filter(|it| matches!(it, State::Absent(_))).count()
     }
 
-    /// Those whose parts are there.
+    /// Number of tests with all optional parts present.
     fn of_this_machine(&self) -> usize {
         self.0.len() - self.absent()
     }

@@ -1,8 +1,8 @@
-//! The guard of `report::METHOD`: two recordings are comparable only if their figures were made in
-//! the same way, so that the number must rise when a figure changes.
+//! The guard of `report::METHOD`. Two recordings are comparable only if their figures were made in the same
+//! way. So the number must rise when a figure changes.
 //!
-//! `crates/report/method.toml` holds the number beside a fingerprint of the sources that decide on
-//! figures. A test compares them. The fingerprint leaves out what cannot change a figure: comments,
+//! `crates/report/method.toml` contains the number next to a fingerprint of the sources that determine
+//! figures. A test compares them. The fingerprint leaves out parts that cannot change a figure: comments,
 //! layout, unit tests, imports, and the names of files.
 
 use std::fs;
@@ -15,8 +15,8 @@ use crate::hex::hex;
 use crate::repository::{root, tracked};
 use crate::rust_source::{self, Token, reads};
 
-/// Files and folders whose code decides on a figure: what is measured and when, and what is
-/// computed of it. The loops that send are not among them; `cargo xtask calibrate` judges those.
+/// Files and folders with code that determines a figure: the measurements, their times, and the computations.
+/// The loops that send requests are not included, because `cargo xtask calibrate` checks them.
 const SOURCES: [&str; 12] = [
     "crates/model/src/",
     "crates/stats/src/",
@@ -34,14 +34,14 @@ const SOURCES: [&str; 12] = [
 
 const STAMP: &str = "crates/report/method.toml";
 
-/// A method and the fingerprint of what makes its figures.
+/// A method and the fingerprint of the code behind its figures.
 #[derive(Debug, Eq, PartialEq)]
 struct Stamp {
     method: u32,
     fingerprint: String,
 }
 
-/// Writes the stamp again.
+/// Updates the stamp file.
 pub(crate) fn stamp() -> anyhow::Result<()> {
     let text = current()?.text();
     fs::write(root().join(STAMP), text).with_context(|| format!("{STAMP} cannot be written"))
@@ -71,7 +71,7 @@ impl Stamp {
         })
     }
 
-    /// An error that says what to do when the sources are not those of the committed stamp.
+    /// Returns an error with advice if the sources differ from the committed stamp.
     fn check(&self, committed: &Stamp) -> anyhow::Result<()> {
         if self == committed {
             return Ok(());
@@ -115,7 +115,7 @@ fn current() -> anyhow::Result<Stamp> {
 /// A digest that is the same for every order and name of the files.
 fn fingerprint(sources: &[String]) -> String {
     let mut digests: Vec<_> = sources.iter().map(|text| digest(text)).collect();
-    // Sorted, so that moving or renaming a file changes nothing.
+    // Sorted, so that moving or renaming a file has no effect.
     digests.sort_unstable();
     let all = digests
         .iter()

@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 
 use crate::repository::root;
 
-/// Puts `page` where `document` holds the table of that title; everything else stays.
+/// Replaces the table of that title in `document` by `page`. The rest stays unchanged.
 pub(crate) fn write(document: &str, title: &str, page: &str) -> anyhow::Result<()> {
     let path = root().join(document);
     let text = fs::read_to_string(&path).with_context(|| format!("{document} cannot be read"))?;
@@ -26,7 +26,7 @@ pub(crate) fn with_place(text: &str, title: &str) -> String {
     )
 }
 
-/// What stands before the table of that title, and the table, without the lines around it.
+/// The text before the table of that title, and the table, without the marker lines around it.
 pub(crate) fn place<'a>(text: &'a str, title: &str) -> Option<(&'a str, &'a str)> {
     let (before, rest) = text.split_once(&format!("<!-- written by a chore: {title} -->"))?;
     let (table, _) = rest.split_once(&format!("<!-- end of {title} -->"))?;

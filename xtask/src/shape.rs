@@ -15,7 +15,7 @@ const FILE_LINES: usize = 500;
 /// Words that the house does without.
 const WORDS: [&str; 4] = ["nobody", "whoever", "somebody", "anybody"];
 
-/// What is counted in one folder.
+/// The counts of one folder.
 #[derive(Clone, Debug, Default)]
 struct Counts {
     lines: usize,
@@ -38,7 +38,7 @@ struct Counts {
     words: usize,
 }
 
-/// All lines, those that are not blank, and those with code.
+/// Number of all lines, of lines that are not blank, and of lines with code.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lines {
     all: usize,
@@ -46,7 +46,7 @@ struct Lines {
     code: usize,
 }
 
-/// What a line belongs to.
+/// The part of the repository that a line belongs to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Room {
     Product,
@@ -56,7 +56,6 @@ enum Room {
     Xtask,
 }
 
-/// Prints the table.
 pub(crate) fn shape() -> anyhow::Result<()> {
     let table = table(&count(&tracked(".")?));
     #[expect(clippy::print_stdout, reason = "the table is the answer")]
@@ -66,7 +65,7 @@ pub(crate) fn shape() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// By top-level folder; files beside them are in `.`.
+/// Counts by top-level folder. Files outside of folders count for `.`.
 fn count(files: &[String]) -> BTreeMap<String, Counts> {
     let mut folders: BTreeMap<String, Counts> = BTreeMap::new();
     let counted = files
@@ -113,7 +112,7 @@ fn words(text: &str) -> usize {
 }
 
 impl Counts {
-    /// Adds a Rust source.
+    /// Adds the lines of a Rust source.
     fn add(&mut self, room: Room, text: &str) {
         let length = text.lines().count();
         self.files += 1;
@@ -258,7 +257,7 @@ impl Counts {
     }
 }
 
-/// Which room each line belongs to.
+/// The part that each line belongs to.
 fn rooms(text: &str, room: Room, tokens: &[Token<'_>]) -> Vec<Room> {
     let mut rooms = vec![room; text.lines().count() + 1];
     if room == Room::Product {

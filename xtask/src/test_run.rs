@@ -1,6 +1,6 @@
-//! The tests as CI runs them. A claim that fails is run once more by itself, as a machine that is
-//! busy for a moment fails a claim and a mistake in the program fails it twice. Both are said at
-//! the very end, where a reader of a long log looks first.
+//! The tests as CI runs them. A claim that fails is run once more by itself. A machine that is busy for a
+//! moment fails a claim once, but a mistake in the program fails it twice. Both are reported at the very end,
+//! because a reader of a long log looks there first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,13 +12,14 @@ use anyhow::{Context as _, bail};
 
 use crate::repository::root;
 
-/// So many claims of a whole run may fail once and pass alone; more is a mistake of ours.
+/// Number of claims of a whole run that may fail once and pass alone. More failures indicate a mistake of
+/// ours.
 const UNSTEADY_ALLOWED: usize = 3;
 
-/// Of a claim's message the summary shows so many characters.
+/// Number of characters of a claim's message in the summary.
 const MESSAGE_SHOWN: usize = 160;
 
-/// What `cargo test` runs, and how.
+/// The tests that `cargo test` runs, and their settings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Selection<'a> {
     /// Packages and the like, before `--`.
@@ -28,7 +29,7 @@ pub(crate) struct Selection<'a> {
     pub(crate) environment: &'a [(&'a str, &'a str)],
 }
 
-/// What became of all tests so far.
+/// The results of all tests so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     /// Claims that failed once and passed alone: `target: name: message`.
@@ -38,11 +39,11 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Runs a selection, and what failed of it once more.
+    /// Runs a selection, and its failed claims once more.
     ///
     /// # Errors
     ///
-    /// Only if cargo cannot be started: failures are counted.
+    /// Only if cargo cannot be started. Failures are counted.
     pub(crate) fn run(&mut self, selection: Selection<'_>) -> anyhow::Result<()> {
         let (passed, text) = cargo_test(selection, selection.cargo, selection.programs)?;
         if passed {
@@ -59,7 +60,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Runs the claims of one target that failed, and nothing else of it.
+    /// Runs only the failed claims of one target.
     fn run_again(
         &mut self,
         selection: Selection<'_>,
@@ -67,7 +68,7 @@ impl Tally {
         messages: &BTreeMap<String, String>,
     ) -> anyhow::Result<()> {
         let cargo: Vec<_> = target.split_whitespace().collect();
-        // A name that another target's claim has matches nothing here.
+        // The name of another target's claim matches no test here.
         let mut programs = vec!["--exact"];
         programs.extend(messages.keys().map(String::as_str));
         programs.extend(selection.programs);
@@ -92,11 +93,11 @@ impl Tally {
         Ok(())
     }
 
-    /// Says what failed, last of all.
+    /// Reports the failures. Call it last.
     ///
     /// # Errors
     ///
-    /// When a claim failed twice, or more than [`UNSTEADY_ALLOWED`] failed once.
+    /// If a claim failed twice, or more than [`UNSTEADY_ALLOWED`] failed once.
     pub(crate) fn conclude(&self) -> anyhow::Result<()> {
         let unsteady = self.unsteady.iter();
         say(unsteady.map(|claim| format!("PASSED ONLY ALONE: {claim}")));
@@ -121,7 +122,7 @@ fn say(lines: impl Iterator<Item = String>) {
     }
 }
 
-/// What failed, from what cargo and the test programs printed.
+/// The failures in the output of cargo and the test programs.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Failures {
     /// Arguments that select one target each, as cargo prints them: `-p lab --lib`.
@@ -147,7 +148,7 @@ impl Failures {
             };
             let mut message = String::new();
             while let Some(line) = lines.next_if(|it| is_of_a_message(it)) {
-                // Before it stands what the test printed, and "thread … panicked at FILE:".
+                // The text before it is the output of the test, and "thread … panicked at FILE:".
                 let place = line.split_once(" panicked at ").map(|(_, place)| place);
                 match place {
                     Some(place) => message = place.to_owned(),
@@ -207,14 +208,14 @@ fn cargo_test(
     let complaints = pass_on(complaints, std::io::stderr(), Arc::clone(&text));
     let status = child.wait().context("`cargo test` is waited for")?;
     for reader in [output, complaints] {
-        // A reader that panicked has said why; what was read so far is judged.
+        // A reader that panicked has reported the reason. The text that it has read is judged.
         drop(reader.join());
     }
     let text = std::mem::take(&mut *text.lock().unwrap_or_else(PoisonError::into_inner));
     Ok((status.success(), text))
 }
 
-/// Copies whole lines, so that what two streams say stays readable, and keeps them.
+/// Copies whole lines, so that the output of two streams stays readable, and keeps them.
 fn pass_on(
     from: impl Read + Send + 'static,
     mut to: impl Write + Send + 'static,

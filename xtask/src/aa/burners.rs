@@ -5,10 +5,10 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::Context as _;
 
-/// Runs until its parent is gone, so that a bench that is killed leaves nothing behind.
+/// Runs until its parent is gone, so that a killed task leaves no process behind.
 const LOOP: &str = "while kill -0 \"$PPID\" 2>/dev/null; do :; done";
 
-/// One such process for each core; they end when this is dropped.
+/// One such process for each core. They end when this is dropped.
 pub(super) struct Burners(Vec<Child>);
 
 impl Burners {

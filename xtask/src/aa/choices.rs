@@ -13,9 +13,9 @@ const AGAIN: &str = "again";
 
 /// A switch of a lab.
 pub(super) struct Choice {
-    /// Its key, which names the runs.
+    /// The key in a lab. Names of runs contain it.
     key: &'static str,
-    /// Its positions, as they are written in a lab and for people.
+    /// The two values of the key, as written in a lab and as shown to people.
     positions: [(&'static str, &'static str); 2],
     /// Writes the key with one of them into a lab.
     write: fn(&str, &str) -> String,

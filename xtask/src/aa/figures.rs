@@ -1,4 +1,4 @@
-//! Figures of a run: what `weigh` says about them, and what follows from the recording.
+//! Figures of a run: the reported ones, and those computed from the recording.
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
@@ -9,11 +9,11 @@ use stats::Histogram;
 pub(super) enum Figure {
     /// Mean of the fastest three quarters of the requests.
     Typical,
-    /// Median latency.
+    /// Median latency in microseconds.
     Median,
-    /// Mean latency.
+    /// Mean latency in microseconds.
     Mean,
-    /// Processor time per request.
+    /// Processor time per request in microseconds.
     Cpu,
 }
 
@@ -30,7 +30,7 @@ impl Figure {
         }
     }
 
-    /// Its key in a summary.
+    /// The key of the figure in a summary.
     fn key(self) -> &'static str {
         match self {
             Figure::Typical => "latency_us_typical",
@@ -41,7 +41,7 @@ impl Figure {
     }
 }
 
-/// A run of `weigh lab`.
+/// A finished run of `weigh lab`.
 pub(super) struct Run {
     pub(super) summary: Value,
     pub(super) recording: Value,
@@ -56,7 +56,7 @@ pub(super) struct Difference {
 }
 
 impl Difference {
-    /// What a row of a summary says about the metric with that key.
+    /// Reads the metric with this key from a row of a summary.
     pub(super) fn of(row: &Value, key: &str) -> anyhow::Result<Difference> {
         let overhead = &row["metrics"][key]["overhead"];
         let read = |field: &str| overhead[field].as_f64();
@@ -82,7 +82,7 @@ impl Difference {
 /// One measurement of a variant in a round.
 pub(super) struct Measured {
     pub(super) round: u64,
-    /// Its place in the order in which the systems of the round were started, from 0.
+    /// Position in the start order of the systems of the round, from 0.
     pub(super) position: u64,
     latency: Histogram,
     typical_us: f64,
@@ -90,7 +90,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// The figure in microseconds.
+    /// Returns the figure in microseconds.
     pub(super) fn figure(&self, figure: Figure) -> f64 {
         let us = |nanoseconds: f64| nanoseconds / 1e3;
         match figure {
@@ -111,7 +111,7 @@ impl Run {
         Difference::of(self.row(name)?, figure.key())
     }
 
-    /// What a row says about itself.
+    /// The value in a row itself, without a comparison.
     pub(super) fn value(&self, name: &str, figure: Figure) -> anyhow::Result<f64> {
         let (row, key) = (self.row(name)?, figure.key());
         row["metrics"][key]["value"]
@@ -135,7 +135,7 @@ impl Run {
         neighbor as f64 / cycles.max(1) as f64
     }
 
-    /// All measurements that count.
+    /// All measurements that count. Disturbed measurements do not.
     pub(super) fn measured(&self) -> anyhow::Result<Vec<Measured>> {
         let records = list(&self.recording["rounds"]);
         let counted =
@@ -187,7 +187,7 @@ pub(super) fn text<'a>(row: &'a Value, key: &str) -> &'a str {
     row[key].as_str().unwrap_or("nothing")
 }
 
-/// What runs said about one figure: the difference of each compared variant, run by run.
+/// The results of runs for one figure: the difference of each compared variant, run by run.
 pub(super) struct Tally {
     pub(super) figure: Figure,
     runs: Vec<Vec<Difference>>,
@@ -203,7 +203,7 @@ impl Tally {
         figures.iter().map(empty).collect()
     }
 
-    /// Adds a run with its variants of these names; gives what it said about them.
+    /// Adds a run with its variants of these names. Returns their differences.
     pub(super) fn add(
         &mut self,
         run: &Run,
@@ -244,7 +244,7 @@ impl Tally {
     }
 }
 
-/// The median, to say what is typical of many runs; 0 of none.
+/// The median, as the typical value of many runs. 0 without values.
 pub(super) fn median(values: &[f64]) -> f64 {
     stats::sample::median(values).unwrap_or_default()
 }
@@ -270,8 +270,8 @@ mod tests {
         }
     }
 
-    /// A run whose variants differ from the baseline in their typical latency by so much, with the ends
-    /// of the interval.
+    /// A run with variants that differ from the baseline in their typical latency by the given value, with
+    /// the ends of the interval.
     fn run(variants: &[(&str, [f64; 3])]) -> Run {
         let row = |(name, [value, low, high]): &(&str, [f64; 3])| {
             let overhead = serde_json::json!(

@@ -121,7 +121,7 @@ fn claim<'a>(row: &'a Value, key: &str) -> &'a str {
     overhead["claim"].as_str().unwrap_or("no-difference-shown")
 }
 
-/// `+199.2 (196.1 to 203.4)`.
+/// An overhead with its interval, such as `+199.2 (196.1 to 203.4)`.
 fn overhead(row: &Value, key: &str) -> String {
     Difference::of(row, key).map_or_else(
         |_| "none".to_owned(),

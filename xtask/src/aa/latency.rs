@@ -56,7 +56,7 @@ pub(super) struct Plan<'a> {
     pub(super) repeat: u64,
     pub(super) rounds: u32,
     pub(super) is_busy: bool,
-    /// Words of the names of rows; empty for all rows.
+    /// Words of the names of rows. Empty for all rows.
     pub(super) only: &'a [String],
     pub(super) options: &'a Options,
 }
@@ -101,7 +101,7 @@ pub(super) fn section(plan: &Plan<'_>) -> anyhow::Result<String> {
             let end = worker.join();
             end.unwrap_or_else(|_| Err(anyhow::anyhow!("a thread of the runs panicked")))
         });
-        // Every thread ends before the first error is told.
+        // Every thread ends before the first error is returned.
         ends.collect::<Vec<anyhow::Result<()>>>()
             .into_iter()
             .collect::<anyhow::Result<()>>()
@@ -127,7 +127,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Compares two servers once.
+    /// Compares two servers in one run.
     fn run(&self, task: Task) -> anyhow::Result<Said> {
         let Task {
             row,
@@ -193,7 +193,7 @@ impl<'a> Shared<'a> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes missing runs until a row lacks none or a run has failed.
+    /// Performs missing runs until all rows are complete or a run has failed.
     fn work(&self, wanted: &[Row]) -> anyhow::Result<()> {
         let plan = self.lock().plan;
         loop {
@@ -281,7 +281,7 @@ impl Session<'_> {
         ));
     }
 
-    /// The first missing run for which the runs under way leave room.
+    /// The first missing run that fits next to the runs in progress.
     fn next(&mut self, wanted: &[Row]) -> Next {
         if self.has_failed {
             return Next::Nothing;
@@ -423,7 +423,7 @@ fn line(row: Row, planted: &[&Found], equal: &[&Found]) -> String {
     )
 }
 
-/// `left-out 3, steal 1`, or 0.
+/// The causes with their counts, such as `left-out 3, steal 1`, or 0.
 fn causes<'a>(runs: impl Iterator<Item = &'a Found>) -> String {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for run in runs {

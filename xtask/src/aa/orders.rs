@@ -23,7 +23,7 @@ pub(super) fn section(
         for row in list(&beside.summary["variants"]) {
             let name = text(row, "name");
             for figure in COMPARED {
-                // Without an interval there is nothing to hold against the other.
+                // Without both intervals there is no comparison.
                 let (Ok(one), Ok(other)) = (
                     beside.difference(name, figure),
                     in_turn.difference(name, figure),

@@ -62,12 +62,12 @@ impl Attack {
             .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Whether these are well-behaved clients, whom attacks are held against.
+    /// True for well-behaved clients. Attacks are compared with them.
     pub(super) fn is_honest(self) -> bool {
         matches!(self, Attack::Load | Attack::Crowd)
     }
 
-    /// Whether it makes sense without GraphQL.
+    /// True if the attack makes sense without GraphQL.
     fn is_for_all(self) -> bool {
         matches!(
             self,
@@ -83,17 +83,17 @@ impl Attack {
         )
     }
 
-    /// Whether a service can be attacked so.
+    /// True if the attack applies to a service with this dialect.
     pub(super) fn suits(self, dialect: Option<&Dialect>) -> bool {
         match dialect {
             None => self.is_for_all(),
-            // Entities are those of a supergraph.
+            // Only a supergraph has entities.
             Some(dialect) => self != Attack::Entities || dialect.is_federated,
         }
     }
 }
 
-/// What is attacked.
+/// The attacked service.
 pub(super) struct Victim<'a> {
     pub(super) address: SocketAddr,
     pub(super) path: &'a str,

@@ -69,7 +69,8 @@ fn requests(
     })
 }
 
-/// Sends requests by number over so many connections, each when the one before it is answered.
+/// Sends numbered requests over this number of connections. Each connection waits for a response before the
+/// next request.
 fn send(
     connections: usize,
     to: SocketAddr,

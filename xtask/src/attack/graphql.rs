@@ -7,8 +7,8 @@ use serde_json::json;
 use super::attacks::{Attack, Victim};
 use super::dialect::{Dialect, query};
 
-/// Aliases of a list and fields of each object in it. The first are 120,000 fields where the list has
-/// 10,000 objects; each is what some service permits, or just beyond.
+/// Aliases of a list and fields of each object in it. The first pair gives 120,000 fields if the list has
+/// 10,000 objects. Each pair is at the limit of some service, or just beyond it.
 const LARGE: [(usize, usize); 5] = [(1, 12), (4, 120), (10, 19), (20, 180), (100, 38)];
 
 /// The bodies of an attack, by their number.
@@ -16,7 +16,7 @@ pub(super) struct Bodies<'a>(Kind<'a>);
 
 enum Kind<'a> {
     Same(Cow<'a, str>),
-    /// In turn.
+    /// These bodies in turn.
     Some(Vec<String>),
     /// A new one each time.
     Distinct(Box<dyn Fn(usize) -> String + Sync + 'a>),
@@ -32,7 +32,7 @@ impl Bodies<'_> {
     }
 }
 
-/// What an attack sends.
+/// The request bodies of an attack.
 pub(super) fn bodies<'a>(attack: Attack, victim: &Victim<'a>) -> Bodies<'a> {
     let Some(dialect) = victim.dialect else {
         return Bodies(Kind::Same(victim.body.into()));

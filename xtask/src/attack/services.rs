@@ -1,4 +1,4 @@
-//! The services that are attacked: how each is started and what it is asked.
+//! The attacked services: their start, and the requests they receive.
 
 use std::env;
 use std::fs;
@@ -49,14 +49,14 @@ const RATELIMIT: &str =
     "ratelimit(ratelimitInput:{eventName:LOGIN_FAILED,ip:\"10.0.0.1\",email:\"a@example.com\"})";
 
 impl Service {
-    /// As it is written after `--service`, which is the program's name for those of ours.
+    /// The name for `--service`. For our own services it is the name of the program.
     pub(super) fn word(self) -> String {
         use clap::ValueEnum as _;
         self.to_possible_value()
             .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Why it cannot be attacked here; none when it can.
+    /// The reason why it cannot be attacked here. `None` if it can.
     pub(super) fn missing(self, programs: &Path) -> Option<String> {
         let needed = match self {
             Service::Haproxy => PathBuf::from("haproxy"),
@@ -149,7 +149,7 @@ impl Service {
                 ),
                 ..planets
             },
-            // HAProxy knows nothing of GraphQL.
+            // HAProxy does not support GraphQL.
             Service::RouteWebhook | Service::Haproxy => return None,
         })
     }
@@ -222,7 +222,7 @@ impl Running {
         Ok(running)
     }
 
-    /// What the well-behaved client sends.
+    /// The request of the well-behaved client.
     pub(super) fn request(&self) -> Vec<u8> {
         let text =
             String::from_utf8_lossy(&post(self.service.path(), HOST, &self.body)).into_owned();
@@ -240,14 +240,14 @@ impl Running {
     }
 }
 
-/// Where services are started.
+/// The folders and servers for starting services.
 struct Scene<'a> {
     programs: &'a Path,
     folder: &'a Path,
     links: Option<&'a Links>,
 }
 
-/// The service, its address, and what it asks.
+/// The service, its address, and the processes that it depends on.
 type Started = (Process, String, Vec<Process>);
 
 const FREE: &str = "127.0.0.1:0";
@@ -390,11 +390,12 @@ impl Scene<'_> {
     }
 }
 
-/// Descriptors that a service has: more clients than that are a matter of seconds anywhere, and the
-/// client of this chore needs one for each of them too.
+/// Number of descriptors of a service. It is small, because everywhere more clients can arrive within
+/// seconds. The attacking client needs one for each of them too.
 pub(super) const DESCRIPTORS: u64 = 512;
 
-/// A command that has [`DESCRIPTORS`] and whose complaints are dropped, since hostile clients cause many.
+/// A command with [`DESCRIPTORS`] descriptors and without standard error, because hostile clients cause many
+/// messages.
 fn bounded(program: &Path) -> Command {
     let mut command = Command::new("sh");
     let line = format!("ulimit -n {DESCRIPTORS}; exec \"$0\" \"$@\"");

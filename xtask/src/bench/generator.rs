@@ -1,4 +1,4 @@
-//! The load generators, and how each is told the same thing.
+//! The load generators, with flags that make them do the same work.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ pub(super) struct Generator {
     right_body: Option<PathBuf>,
 }
 
-/// Whose flags and output.
+/// The family of flags and output formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dialect {
     Weigh,
@@ -138,7 +138,7 @@ fn programs(task: Task) -> &'static [(&'static str, Dialect)] {
 /// The row of weigh that compares every body.
 const CHECKED: &str = "weigh, body checked";
 
-/// Every generator that this bench knows for a task.
+/// Every generator that supports a task.
 pub(super) fn all(task: Task, weigh: &Path, nginx: &Nginx) -> Vec<Generator> {
     programs(task)
         .iter()
@@ -156,12 +156,12 @@ pub(super) fn all(task: Task, weigh: &Path, nginx: &Nginx) -> Vec<Generator> {
         .collect()
 }
 
-/// A script that does what the others do, and checks the status as weigh does.
+/// A script that does the same work as the other generators, and checks the status as weigh does.
 const K6_SCRIPT: &str = "import http from 'k6/http';\nimport { check } from 'k6';\n\
     export default function () { check(http.get(__ENV.URL), { ok: (r) => r.status === 200 }); }\n";
 
 impl Dialect {
-    /// How it is asked for its version; `None` where it tells none.
+    /// The flag that prints the version. `None` if there is no such flag.
     fn version(self) -> Option<&'static str> {
         match self {
             Dialect::Ab => Some("-V"),
@@ -189,7 +189,7 @@ impl Generator {
         is_on_path(&self.program)
     }
 
-    /// The first words of what it says about itself.
+    /// The first words of its version output.
     pub(super) fn version(&self) -> String {
         let asked = self
             .dialect
@@ -217,7 +217,7 @@ impl Generator {
         let is_http2 = streams > 1;
         let line = match self.dialect {
             Dialect::Weigh => {
-                // weigh refuses flags that would do nothing.
+                // weigh rejects flags without an effect.
                 let http2 = match is_http2 {
                     true => format!("--http2 --streams {streams}"),
                     false => String::new(),
@@ -237,7 +237,7 @@ impl Generator {
                 "--no-tui --insecure --http2 -c {connections} -p {streams} -z {seconds}s {url}"
             ),
             Dialect::Oha => format!("--no-tui --insecure -c {connections} -z {seconds}s {url}"),
-            // Its script comes from stdin, which is given by `run`.
+            // The script comes from stdin, and `run` supplies it.
             Dialect::K6 => format!(
                 "run --quiet --no-usage-report --vus {connections} --duration {seconds}s \
                  -e URL={url} -"
@@ -255,7 +255,7 @@ impl Generator {
         words
     }
 
-    /// One run, pinned to the core beside nginx's.
+    /// One run, pinned to the core next to nginx's core.
     pub(super) fn run(&self, setting: Setting, nginx: &Nginx) -> anyhow::Result<Sample> {
         let folder = tempfile::tempdir()?;
         let (script, output) = (folder.path().join("script"), folder.path().join("output"));
@@ -290,7 +290,7 @@ impl Generator {
     }
 }
 
-/// The number after `label`; k6 writes the count first and then `1234.5/s`.
+/// The number after `label`. k6 writes the count first and then `1234.5/s`.
 fn rate_after(text: &str, label: &str) -> Option<f64> {
     let rest = text.split(label).nth(1)?.lines().next()?;
     let words = || rest.split_whitespace();

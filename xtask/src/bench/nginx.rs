@@ -18,10 +18,10 @@ pub(super) struct Nginx {
     ports: Ports,
 }
 
-/// How a server is spoken with.
+/// The protocol of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wire {
-    /// HTTP/1.1.
+    /// HTTP/1.1 without TLS.
     Plain,
     /// HTTP/1.1 over TLS.
     Tls,
@@ -31,7 +31,7 @@ pub(super) enum Wire {
     Http2Tls,
 }
 
-/// One for each wire.
+/// The ports of nginx, one for each protocol.
 #[derive(Clone, Copy, Debug)]
 struct Ports {
     plain: u16,
@@ -107,7 +107,7 @@ impl Nginx {
         }
     }
 
-    /// Requests so far, by nginx's own count.
+    /// Number of requests, by nginx's own count.
     pub(super) fn requests(&self) -> anyhow::Result<u64> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.ports.plain))?;
         stream.write_all(b"GET /count HTTP/1.0\r\n\r\n")?;

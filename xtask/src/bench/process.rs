@@ -1,4 +1,4 @@
-//! What a process took: CPU time and memory, from the kernel's account.
+//! CPU time and memory of a process, from the kernel's counters.
 
 use std::fs;
 use std::process::Child;
@@ -18,7 +18,7 @@ pub(super) struct Account {
     pub(super) peak_kib: f64,
 }
 
-/// Waits for the end of `child` and reads what it took, before it is forgotten.
+/// Waits for the end of `child`, and reads its usage before the kernel discards it.
 pub(super) fn account(child: &mut Child, limit: Duration) -> anyhow::Result<Account> {
     let folder = format!("/proc/{}", child.id());
     let mut peak_kib: f64 = 0.0;
@@ -42,7 +42,7 @@ pub(super) fn account(child: &mut Child, limit: Duration) -> anyhow::Result<Acco
     Ok(Account { cpu_us, peak_kib })
 }
 
-/// `VmHWM` in KiB; a process that has ended has none.
+/// `VmHWM` in KiB. `None` for a process that has ended.
 fn peak_of(status: &str) -> Option<f64> {
     let line = status
         .lines()
@@ -52,7 +52,7 @@ fn peak_of(status: &str) -> Option<f64> {
 
 /// Has it ended without being waited for, and its user and system time.
 fn cpu_of(stat: &str) -> Option<(bool, f64)> {
-    // The name in brackets may hold anything; what follows it is regular.
+    // The name in brackets may contain any character. The rest is regular.
     let words: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
     let ticks: f64 = words.get(11)?.parse::<f64>().ok()? + words.get(12)?.parse::<f64>().ok()?;
     Some((*words.first()? == "Z", ticks * TICK_US))

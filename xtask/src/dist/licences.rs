@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::repository::root;
 
-/// The texts, crate by crate; equal texts once.
+/// The texts, crate by crate. Equal texts appear once.
 pub(crate) fn of(target: &str) -> anyhow::Result<String> {
     let output = Command::new("cargo")
         .args(["metadata", "--locked", "--format-version", "1"])
@@ -58,7 +58,7 @@ pub(crate) fn of(target: &str) -> anyhow::Result<String> {
     Ok(out)
 }
 
-/// The packages of other people that are linked into `weigh`: no tools of the build, none of tests.
+/// The third-party packages that are linked into `weigh`, without packages of the build and of tests.
 fn linked(metadata: &Value) -> anyhow::Result<Vec<&Value>> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let nodes = list(&metadata["resolve"]["nodes"]);

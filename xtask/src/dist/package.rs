@@ -18,15 +18,15 @@ const SHELLS: [(&str, &str); 3] = [
 /// Whom Debian's tools name as the maintainer.
 const MAINTAINER: &str = "The Weighbridge authors <weighbridge@localhost>";
 
-/// What is packed.
+/// The inputs of a package.
 pub(crate) struct Contents<'a> {
     pub(crate) version: &'a str,
     pub(crate) target: &'a str,
     pub(crate) debian: &'a str,
     pub(crate) program: &'a Path,
-    /// The same program for this machine, which tells its flags.
+    /// The same program for this machine. It prints the flags for the manual pages.
     pub(crate) describer: &'a Path,
-    /// Those of the crates in it.
+    /// The licences of the crates in it.
     pub(crate) licences: String,
 }
 

@@ -7,17 +7,17 @@ use anyhow::{Context as _, ensure};
 
 use crate::repository::root;
 
-/// What is needed of the compiler.
+/// The parts of the compiler that this task needs.
 #[derive(Debug)]
 pub(super) struct Toolchain {
-    /// What it builds for unless told otherwise.
+    /// The default target of the compiler.
     pub(super) host: String,
     /// `llvm-profdata`, of the compiler's own LLVM: another version may not read its profiles.
     pub(super) profdata: PathBuf,
 }
 
 impl Toolchain {
-    /// That of `rustc` in the repository; an error when it lacks `llvm-profdata`.
+    /// The toolchain of `rustc` in the repository. An error if it lacks `llvm-profdata`.
     pub(super) fn find() -> anyhow::Result<Self> {
         let sysroot = asked_of_rustc(&["--print", "sysroot"])?;
         let version = asked_of_rustc(&["--version", "--verbose"])?;

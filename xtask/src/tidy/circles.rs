@@ -3,8 +3,8 @@
 //! Imports between a file and a file in the folder of its name do not count. A parent lists its parts and
 //! gives them its types, and a reader has them open together.
 //!
-//! A name counts as taken from the file that declares it: what a module passes on (`pub use`) is
-//! followed to where it comes from.
+//! A name counts as taken from the file that declares it. If a module passes a name on (`pub use`), the name
+//! is followed to its origin.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,9 +20,9 @@ pub(super) struct Imports {
 struct Item {
     /// From the root of the crate.
     path: Vec<String>,
-    /// What it is called here.
+    /// Name of the item in this module.
     name: String,
-    /// Whether other modules may take it from here.
+    /// True if other modules may take it from here.
     is_passed_on: bool,
 }
 
@@ -73,7 +73,8 @@ impl Imports {
         circles.into_iter().collect()
     }
 
-    /// The module whose file declares what a path names; none for what is no part of the crate.
+    /// The module with the file that declares the item of a path. `None` if the item is not part of the
+    /// crate.
     fn declared_in(&self, path: &[String], depth: usize) -> Option<Vec<String>> {
         let known = (0..=path.len())
             .rev()
@@ -87,7 +88,7 @@ impl Imports {
             .iter()
             .find(|item| item.is_passed_on && item.name == *name);
         match passed_on {
-            // No crate passes a name on more often; a circle of `pub use` would not compile.
+            // No crate passes a name on more often. A circle of `pub use` would not compile.
             Some(item) if depth < 8 => self.declared_in(&item.path, depth + 1),
             _ => Some(module.to_vec()),
         }
@@ -111,7 +112,7 @@ fn reached<'a>(
     found
 }
 
-/// `summary/check.rs` is `[summary, check]`.
+/// The module of a file: `summary/check.rs` is `[summary, check]`.
 fn module_of(path: &str) -> Vec<String> {
     match path.trim_end_matches(".rs") {
         "lib" | "main" => Vec::new(),
@@ -119,7 +120,7 @@ fn module_of(path: &str) -> Vec<String> {
     }
 }
 
-/// The `use` items of a source, without those of its tests.
+/// The `use` items of a source, without the items of its tests.
 fn items(module: &[String], text: &str, modules: &BTreeSet<Vec<String>>) -> Vec<Item> {
     // Tests may import any file of their crate.
     let code = &without_tests(&code(text));
@@ -211,7 +212,7 @@ fn paths(tree: &[&str]) -> Vec<(Vec<String>, String)> {
             "{" => prefixes.push(path.clone()),
             "," | "}" => {
                 let prefix = prefixes.last().cloned().unwrap_or_default();
-                // Nothing stands between two closing braces, or behind one.
+                // There is no item between two closing braces, or after one.
                 if !is_closed && path.len() > prefix.len() {
                     end(&mut path, &mut alias, &prefix);
                 }
@@ -233,7 +234,7 @@ fn paths(tree: &[&str]) -> Vec<(Vec<String>, String)> {
     found
 }
 
-/// A path from the root of the crate; none for one that leads out of it.
+/// A path from the root of the crate. `None` if it leads out of the crate.
 fn whole(
     module: &[String],
     path: &[String],

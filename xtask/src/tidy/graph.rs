@@ -1,4 +1,4 @@
-//! Who depends on whom, as cargo resolves it.
+//! Dependencies between packages, as cargo resolves them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -21,7 +21,7 @@ pub(crate) struct Graph {
 impl Graph {
     pub(crate) fn load() -> Graph {
         let output = Command::new(env!("CARGO"))
-            // The resolved graph, as a manifest does not show what its dependencies pull in.
+            // The resolved graph, because a manifest does not show indirect dependencies.
             .args(["metadata", "--format-version", "1", "--locked"])
             .current_dir(root())
             .output()
@@ -51,7 +51,7 @@ impl Graph {
         }
     }
 
-    /// Names of the members whose folder starts with `prefix`.
+    /// Names of the members with a folder that starts with `prefix`.
     pub(crate) fn members_below(&self, prefix: &str) -> Vec<String> {
         self.members
             .iter()

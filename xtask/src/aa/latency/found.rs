@@ -14,7 +14,7 @@ const OF_THE_MACHINE: [&str; 3] = ["generator-pauses", "generator-starved", "ste
 /// The answer of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Said {
-    /// It compared the two.
+    /// The run compared the two servers.
     Verdict {
         claims: bool,
         difference: f64,
@@ -27,7 +27,7 @@ pub(super) enum Said {
     Nothing(Vec<String>),
 }
 
-/// A run.
+/// The result of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found {
     /// The first digits of the digest of the program `weigh`.
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn runs_of_several_sessions_are_read_again() {
         let folder = tempfile::tempdir().unwrap();
-        // Nobody has made the folder yet, as in a fresh clone.
+        // The folder does not exist yet, as in a fresh clone.
         let path = folder.path().join("evidence/runs.jsonl");
         let runs = [said("slower", &[]), said("invalid", &["left-out"])].map(|said| Found {
             build: "abc".to_owned(),

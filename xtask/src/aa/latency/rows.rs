@@ -46,12 +46,12 @@ const LOOPBACK_US: f64 = 100.0;
 /// Standard normal quantile of three quarters.
 const UPPER_QUARTILE: f64 = 0.674_489_750_196_082;
 
-/// How requests come.
+/// The arrival of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Load {
-    /// Requests per second.
+    /// An open loop, in requests per second.
     Open(u32),
-    /// Connections.
+    /// A closed loop, in connections.
     Closed(u32),
 }
 
@@ -139,8 +139,8 @@ impl Row {
     /// 1 is alone.
     ///
     /// In an open loop both servers have the load at the same time. In a closed loop one of them has it. A
-    /// fast service is measured to the microsecond, so few runs may disturb it. A slow service has room for
-    /// many.
+    /// fast service is measured to the microsecond, so only few runs may disturb it. A slow service allows
+    /// many runs at once.
     pub(super) fn share(self) -> f64 {
         let per_s = match self.load {
             Load::Open(rate) => 2.0 * f64::from(rate),
