@@ -1,4 +1,4 @@
-//! Containers: made, started, looked at, ended.
+//! Operations on containers: create, start, inspect, stop, remove.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -25,9 +25,9 @@ use crate::{Engine, run};
 pub struct ContainerSpec {
     /// Name of the container. It must be unique in the engine.
     pub name: String,
-    /// The run that it belongs to.
+    /// Name of the run that owns it.
     pub run: String,
-    /// The image, which the engine has.
+    /// Name of the image. The engine must already have it.
     pub image: String,
     /// The words of its command. Empty for the image's own command.
     pub command: Vec<String>,
@@ -37,7 +37,7 @@ pub struct ContainerSpec {
     pub user: Option<String>,
     /// Files and folders in addition to the files of its image.
     pub mounts: Vec<Mount>,
-    /// The network that it is in.
+    /// The network of the container.
     pub network: Network,
     /// Limits of its resources.
     pub resources: Resources,
@@ -45,7 +45,7 @@ pub struct ContainerSpec {
     pub checks_health: bool,
 }
 
-/// A folder or a file that is not of the image.
+/// A folder or a file that is not part of the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mount {
     /// A folder or file of this machine (a bind mount).
@@ -69,11 +69,11 @@ pub enum Mount {
 pub enum Network {
     /// The network of this machine.
     Host,
-    /// One that [`Engine::network`] has made.
+    /// A network that [`Engine::network`] created.
     Bridge {
         /// Name of the network.
         network: String,
-        /// The port at which the container listens within.
+        /// The port that the container listens on.
         port: u16,
         /// Address on this machine that publishes this port.
         published: SocketAddr,
@@ -83,15 +83,15 @@ pub enum Network {
 /// Limits of a container's use of the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resources {
-    /// Cores, also parts of one. Above 0.
+    /// Number of cores, possibly a fraction. Above 0.
     pub cpus: Option<f64>,
-    /// Bytes, without swap on top. Above 0.
+    /// Bytes of memory, without additional swap. Above 0.
     pub memory: Option<u64>,
     /// The cores that it may run on, numbered from 0. `None` for all cores.
     pub cores: Option<Vec<usize>>,
 }
 
-/// A container as the engine sees it now.
+/// State of a container, as the engine reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Container {
     /// The full id, not shortened.
@@ -100,7 +100,7 @@ pub struct Container {
     pub image_id: String,
     /// True if its first process lives.
     pub is_running: bool,
-    /// The number of its first process on this machine, while it runs.
+    /// Process id of its first process on this machine, while it runs.
     pub pid: Option<i32>,
     /// Exit code of its first process. `None` before it has ended.
     pub exit_code: Option<i64>,
@@ -117,11 +117,11 @@ pub struct Container {
 /// Result of a health check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// It has not succeeded yet, and may still.
+    /// The check has not succeeded yet, and may still succeed.
     Starting,
     /// The last check has succeeded.
     Healthy,
-    /// It has failed too often.
+    /// The check has failed too often.
     Unhealthy,
 }
 
@@ -161,17 +161,17 @@ impl Engine {
         Ok(described(found))
     }
 
-    /// Asks it to end by the signal of its image, and kills it after `grace`, in whole seconds. One that
-    /// has ended stays as it is.
+    /// Sends the stop signal of its image, and kills the container after `grace`, in whole seconds. A
+    /// container that has ended is unchanged.
     ///
     /// # Errors
-    /// When there is no such container, or the engine does not answer.
+    /// If there is no such container, or the engine does not respond.
     pub fn stop(&self, container: &str, grace: Duration) -> Result<(), ContainerError> {
         let seconds = i32::try_from(grace.as_secs()).unwrap_or(i32::MAX);
         let options = StopContainerOptionsBuilder::new().t(seconds).build();
         let stopped = self.docker.stop_container(container, Some(options));
         match self.runtime.block_on(stopped) {
-            // 304: it was not running.
+            // Status 304: it was not running.
             Err(error) if status(&error) != Some(304) => {
                 Err(ContainerError::of(container, "stop", &error))
             }
@@ -248,7 +248,7 @@ fn body_of(spec: &ContainerSpec) -> ContainerCreateBody {
         labels: Some(run::labels(&spec.run)),
         exposed_ports: port.map(|port| vec![port]),
         healthcheck: (!spec.checks_health).then(|| HealthConfig {
-            // So a health check of the image is switched off.
+            // `NONE` switches off a health check of the image.
             test: Some(vec!["NONE".to_owned()]),
             ..HealthConfig::default()
         }),
@@ -297,7 +297,8 @@ fn host_config_of(spec: &ContainerSpec) -> HostConfig {
         mounts: Some(spec.mounts.iter().map(|it| mount(it, &spec.run)).collect()),
         network_mode: Some(network_mode),
         port_bindings,
-        // Whatever the engine's own default is: this one can be read back.
+        // Set explicitly, because the logs of this driver can be read back and the engine's default may
+        // differ.
         log_config: Some(HostConfigLogConfig {
             typ: Some("json-file".to_owned()),
             config: None,

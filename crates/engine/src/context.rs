@@ -19,7 +19,7 @@ struct Pattern {
     is_exception: bool,
 }
 
-/// Packs a folder. The Dockerfile is among it whatever is ignored.
+/// Packs a folder. The Dockerfile is included even if a pattern matches it.
 pub(crate) fn pack(folder: &Path, dockerfile: &str) -> Result<File, String> {
     let patterns = match fs::read_to_string(folder.join(".dockerignore")) {
         Ok(text) => patterns(&text)?,
@@ -45,7 +45,7 @@ pub(crate) fn pack(folder: &Path, dockerfile: &str) -> Result<File, String> {
     Ok(file)
 }
 
-/// A packed folder, piece by piece.
+/// Splits a packed folder into pieces.
 pub(crate) fn chunks(
     tar: File,
 ) -> impl Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static {
@@ -111,7 +111,7 @@ fn patterns(text: &str) -> Result<Vec<Pattern>, String> {
         .collect()
 }
 
-/// The last line that names a path, or a folder above it, decides.
+/// True if the path is ignored. The last line that matches the path, or a folder above it, decides.
 fn is_ignored(path: &Path, patterns: &[Pattern]) -> bool {
     let names = |pattern: &&Pattern| {
         let mut above = path.ancestors().filter(|it| !it.as_os_str().is_empty());

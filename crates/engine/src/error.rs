@@ -3,7 +3,7 @@
 use bollard::errors::Error;
 use thiserror::Error as ThisError;
 
-/// Why there is no engine.
+/// Error of finding or connecting to an engine.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum ConnectError {
     /// No searched socket exists.
@@ -15,7 +15,7 @@ pub enum ConnectError {
         /// Paths of the searched sockets.
         places: Vec<String>,
     },
-    /// `DOCKER_HOST` is no Unix socket.
+    /// The value of `DOCKER_HOST` is not a Unix socket.
     #[error(
         "expected the Unix socket of a container engine of this machine in DOCKER_HOST, found `{named}`. Write unix:///path/to/docker.sock"
     )]
@@ -35,16 +35,16 @@ pub enum ConnectError {
     },
 }
 
-/// Why there is no image.
+/// Error of finding, fetching or building an image.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum ImageError {
-    /// The engine does not have it, and it is not to be fetched.
+    /// The engine does not have the image, and it must not be fetched.
     #[error("the engine has no image `{image}`. Build or pull it first")]
     Missing {
         /// Name of the image.
         image: String,
     },
-    /// It could not be fetched.
+    /// The image could not be fetched.
     #[error("the image `{image}` cannot be pulled: {reason}")]
     NotPulled {
         /// Name of the image.
@@ -52,7 +52,7 @@ pub enum ImageError {
         /// The error of the engine or the registry.
         reason: String,
     },
-    /// It could not be built.
+    /// The image could not be built.
     #[error("the image `{image}` cannot be built: {reason}")]
     NotBuilt {
         /// Name of the image.
@@ -93,7 +93,7 @@ pub enum ContainerError {
         /// The error of the engine.
         reason: String,
     },
-    /// Another has its name or its port.
+    /// Another container uses its name or its port.
     #[error("the container `{container}` conflicts with another: {reason}")]
     Conflict {
         /// Name of the container.
@@ -141,7 +141,7 @@ impl ContainerError {
     }
 }
 
-/// The status of an answer that is an error.
+/// The HTTP status of an error response.
 pub(crate) fn status(error: &Error) -> Option<u16> {
     match error {
         Error::DockerResponseServerError { status_code, .. } => Some(*status_code),

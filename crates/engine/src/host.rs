@@ -10,7 +10,7 @@ use crate::error::ConnectError;
 pub struct Surroundings {
     /// Value of `DOCKER_HOST`.
     pub docker_host: Option<String>,
-    /// `XDG_RUNTIME_DIR`, below which Podman listens for a user that is not root.
+    /// Value of `XDG_RUNTIME_DIR`. Podman listens below it for a user that is not root.
     pub runtime_dir: Option<PathBuf>,
 }
 
@@ -112,7 +112,7 @@ mod tests {
             docker_host: None,
             runtime_dir: Some(folder.path().to_owned()),
         });
-        // An engine of the whole machine comes first, where one is there.
+        // An engine of the whole machine comes first, if there is one.
         let found = found.unwrap();
         let is_usual = USUAL.contains(&found.path());
         assert!(is_usual || found.path().starts_with(folder.path().to_str().unwrap()));

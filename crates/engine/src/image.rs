@@ -1,4 +1,4 @@
-//! Images: looked up, fetched and built.
+//! Operations on images: inspect, fetch and build.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -28,7 +28,7 @@ pub struct Image {
     pub has_health_check: bool,
     /// True if the image defines a command.
     pub has_command: bool,
-    /// The ports of TCP that it says to listen on.
+    /// The TCP ports that the image exposes.
     pub ports: Vec<u16>,
 }
 
@@ -43,11 +43,11 @@ impl Image {
 /// Description of an image build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageBuild {
-    /// The name that it gets.
+    /// Name of the new image.
     pub image: String,
     /// The folder that is sent, without the files that its `.dockerignore` lists.
     pub context: PathBuf,
-    /// The Dockerfile, relative to the context.
+    /// Path of the Dockerfile, relative to the context.
     pub dockerfile: String,
     /// Names and values of its `ARG`s.
     pub args: Vec<(String, String)>,
@@ -79,7 +79,7 @@ impl Engine {
         log: &mut dyn Write,
         stop: &AtomicBool,
     ) -> Result<(), ImageError> {
-        // Without a tag the engine would fetch all of them.
+        // Without a tag the engine would fetch all tags.
         let (repository, tag) = repository_and_tag(name);
         let options = CreateImageOptionsBuilder::new();
         let options = options.from_image(repository).tag(tag).build();

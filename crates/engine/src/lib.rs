@@ -33,7 +33,7 @@ pub use image::{Image, ImageBuild};
 pub use project::{Member, MemberLimits, PROJECT, Place, Published};
 pub use run::Removed;
 
-/// The label that says that an object is ours: `weighbridge`.
+/// The label that marks an object as ours: `weighbridge`.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The value of the label [`MANAGED_BY`].
 pub const WEIGHBRIDGE: &str = "weighbridge";
@@ -43,7 +43,7 @@ pub const RUN: &str = "weighbridge.run";
 /// Timeout of one response of the engine. When a container is stopped, its grace period is added.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A container engine that answers.
+/// A connected container engine.
 pub struct Engine {
     runtime: Runtime,
     docker: Docker,
@@ -58,7 +58,7 @@ pub struct Version {
     pub name: String,
     /// Version of the product, such as `20.10.24`.
     pub number: String,
-    /// The version of the API that is spoken, such as `1.41`.
+    /// The version of the API in use, such as `1.41`.
     pub api: String,
 }
 
@@ -87,7 +87,7 @@ impl Engine {
             host: host.to_string(),
             reason,
         };
-        // One thread, this one: it works only within calls.
+        // The runtime uses only the calling thread, and only within calls.
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build();
         let runtime = runtime.map_err(|error| silent(error.to_string()))?;
@@ -105,7 +105,7 @@ impl Engine {
         let mut components = found.components.unwrap_or_default().into_iter();
         let name = components.next().map(|component| component.name);
         let name = match name.as_deref() {
-            // So it calls its first component.
+            // Docker reports its first component as "Engine".
             Some("Engine") | None => "Docker Engine".to_owned(),
             Some(other) => other.to_owned(),
         };

@@ -1,4 +1,4 @@
-//! Projects of compose: containers that `docker compose` has started, found by its own labels.
+//! Compose projects: containers that `docker compose` has started, found by the labels of compose.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -14,13 +14,13 @@ use crate::{Engine, RUN};
 
 /// The label with the name of the project that a container, network or volume belongs to.
 pub const PROJECT: &str = "com.docker.compose.project";
-/// The label with the service that a container is of.
+/// The label with the service of a container.
 const SERVICE: &str = "com.docker.compose.service";
 
 /// One container of a project.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Member {
-    /// The service that it is of.
+    /// Name of its service.
     pub service: String,
     /// Name of the container.
     pub name: String,
@@ -28,13 +28,13 @@ pub struct Member {
     pub container: Container,
     /// The image, as the file names it.
     pub image: String,
-    /// The words that its first process was started with.
+    /// The command of its first process, as words.
     pub command: Vec<String>,
-    /// The limits that the engine says to have set.
+    /// The limits that the engine reports.
     pub limits: MemberLimits,
     /// Addresses in networks of containers, in the order of the networks' names.
     pub places: Vec<Place>,
-    /// Ports of it that are published on this machine.
+    /// Ports that it publishes on this machine.
     pub published: Vec<Published>,
 }
 
@@ -56,7 +56,7 @@ pub struct Place {
     pub gateway: Option<IpAddr>,
 }
 
-/// A port of a container that is published.
+/// A published port of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
     /// The port within the container.
@@ -66,10 +66,10 @@ pub struct Published {
 }
 
 impl Engine {
-    /// The containers of a project, running or not, in the order of their names.
+    /// Returns the containers of a project, running or not, in the order of their names.
     ///
     /// # Errors
-    /// When the engine does not tell.
+    /// If the engine does not respond.
     pub fn project(&self, project: &str) -> Result<Vec<Member>, ContainerError> {
         let told = |error: &bollard::errors::Error| ContainerError::of(project, "list", error);
         self.runtime.block_on(async {

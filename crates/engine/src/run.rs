@@ -29,7 +29,7 @@ pub struct Removed {
     pub containers: usize,
     /// Number of networks.
     pub networks: usize,
-    /// Volumes that were not removed with a container.
+    /// Number of volumes that were not removed with a container.
     pub volumes: usize,
 }
 
@@ -68,7 +68,7 @@ impl Engine {
         let label = format!("{RUN}={run}");
         let filters = HashMap::from([("label", vec![label.as_str()])]);
         let options = ListNetworksOptionsBuilder::new().filters(&filters).build();
-        // Asked first: engines make a second one of the same name.
+        // Checked first, because engines would create a second network of the same name.
         let known = self.docker.list_networks(Some(options)).await?;
         if known.is_empty() {
             let request = NetworkCreateRequest {
@@ -146,7 +146,7 @@ impl Engine {
             let removed = self.docker.remove_container(&id, Some(options.build()));
             outcome.removed.containers += outcome_of(removed.await, &mut outcome.error);
         }
-        // Only now: a network with containers in it stays.
+        // Networks are removed last, because a network with containers cannot be removed.
         let options = ListNetworksOptionsBuilder::new().filters(&filters).build();
         let networks = self.docker.list_networks(Some(options)).await?;
         for id in networks.into_iter().filter_map(|network| network.id) {

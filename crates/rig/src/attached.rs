@@ -13,19 +13,19 @@ use crate::outcome::Enforced;
 use crate::processes::{self, Process};
 use crate::usage::{Source, Usage, cpu_of_cgroup, of_tree};
 
-/// A program that was not started here. It is only looked at.
+/// A program that the rig did not start. The rig only reads its usage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attached(Kind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A process, by its number and its start: the number alone may belong to a later one.
+    /// A process by its id and its start, because a later process may get the same id.
     Process { pid: i32, start: u64 },
     /// The folder of a control group.
     Group { folder: PathBuf, groups: Groups },
 }
 
-/// Why a program cannot be looked at.
+/// The reason why the usage of a program cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AttachError {
     /// There is no such process.
@@ -34,7 +34,7 @@ pub enum AttachError {
         /// The process id.
         pid: i32,
     },
-    /// It has no group of its own that counts processor time.
+    /// The process has no group with the word in its path that counts processor time.
     #[error(
         "no control group of process {pid} has `{word}` in its path and counts processor time. See /proc/{pid}/cgroup"
     )]
@@ -73,7 +73,7 @@ impl Attached {
     /// # Errors
     /// If the folder is not a group that counts processor time.
     pub fn group(folder: &Path) -> Result<Attached, AttachError> {
-        // The same folder as either version: only one of them has the file that is read.
+        // The folder is tried as either version, because only one version has the file that is read.
         let groups = Groups {
             v2: Some(folder.to_owned()),
             v1_cpu: Some(folder.to_owned()),
@@ -119,7 +119,7 @@ impl Attached {
         }
     }
 
-    /// The numbers of its processes now.
+    /// Ids of its living processes.
     #[must_use]
     pub fn pids(&self) -> Vec<i32> {
         let tree = self.tree();
@@ -153,7 +153,7 @@ impl Attached {
                     return Vec::new();
                 };
                 let mut tree = processes::descendants(*pid);
-                // One that has ended has no clock any more.
+                // A process that has ended has no clock any more.
                 tree.retain(|process| !process.is_zombie);
                 tree.push(first);
                 tree
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_refused() {
-        // Beyond the largest number that Linux gives out, 2^22.
+        // Beyond the largest process id of Linux, 2^22.
         let error = Attached::process(i32::MAX).unwrap_err();
         assert_eq!(error, AttachError::NoProcess { pid: i32::MAX });
         let folder = tempfile::tempdir().expect("a folder");

@@ -41,7 +41,7 @@ struct Hierarchy {
     mount: PathBuf,
     /// The group that this process is in.
     own: PathBuf,
-    /// Version 1: its controllers. Version 2: those it could hand out.
+    /// Version 1: its controllers. Version 2: the controllers that it can pass to subgroups.
     controllers: Vec<String>,
 }
 
@@ -79,10 +79,10 @@ impl Groups {
         }
     }
 
-    /// Kills every process in them at once, where the kernel can do that.
+    /// Kills every process in the groups at once, if the kernel supports that.
     pub(crate) fn kill(&self) {
         if let Some(dir) = &self.v2 {
-            // Since Linux 5.14. Elsewhere processes are killed one by one, which the caller does in
+            // Since Linux 5.14. On older kernels the caller kills the processes one by one, and it does so in
             // any case.
             let _older_kernel = write(&dir.join("cgroup.kill"), "1");
         }
@@ -91,7 +91,7 @@ impl Groups {
     /// Unused part of the memory limit in bytes, with page cache counted as free. `None` without a limit.
     pub(crate) fn memory_left(&self) -> Option<u64> {
         let left = |dir: &Path, limit: &str, used: &str, cache: &str| {
-            // `max` is no number, which is no limit.
+            // The text `max` is not a number and means no limit.
             let limit = read_number(&dir.join(limit))?;
             let used = read_number(&dir.join(used))?;
             let cache = read_key(&dir.join("memory.stat"), cache).unwrap_or(0);
@@ -125,7 +125,7 @@ impl Groups {
 impl Hierarchies {
     /// Returns the hierarchies that this process can see.
     pub(crate) fn detect() -> Self {
-        // Without `/proc` there are no groups to be seen, and usage comes from elsewhere.
+        // Without `/proc` no groups are visible, and the usage comes from another source.
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self::parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
     }
@@ -137,7 +137,7 @@ impl Hierarchies {
         Self::parse(&mountinfo, membership)
     }
 
-    /// From the text of `mountinfo` (proc(5)) and `cgroup` (cgroups(7)).
+    /// Parses the text of `mountinfo` (proc(5)) and `cgroup` (cgroups(7)).
     fn parse(mountinfo: &str, membership: &str) -> Self {
         let mut found = Self::default();
         for line in mountinfo.lines() {
@@ -208,7 +208,7 @@ impl Hierarchies {
         }
     }
 
-    /// For people: which versions there are.
+    /// The available versions, as text for people.
     pub(crate) fn describe(&self) -> &'static str {
         let has_v1 = ["cpu", "cpuacct", "memory"]
             .iter()
@@ -248,10 +248,10 @@ impl Hierarchies {
     }
 }
 
-/// One line of `mountinfo` that is a cgroup hierarchy.
+/// A line of `mountinfo` that mounts a cgroup hierarchy.
 struct Mount {
     is_v2: bool,
-    /// The group that is seen at the folder.
+    /// The group that appears at the mount point.
     root: String,
     folder: PathBuf,
     options: Vec<String>,
@@ -308,7 +308,7 @@ fn words(file: &Path) -> Vec<String> {
     text.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
-/// The number behind `key` in a file of `key number` lines.
+/// The number after `key` in a file of `key number` lines.
 pub(crate) fn read_key(file: &Path, key: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     text.lines().find_map(|line| {
@@ -317,7 +317,7 @@ pub(crate) fn read_key(file: &Path, key: &str) -> Option<u64> {
     })
 }
 
-/// The number that is all a file holds.
+/// The number in a file that contains only a number.
 pub(crate) fn read_number(file: &Path) -> Option<u64> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }

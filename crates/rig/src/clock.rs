@@ -11,8 +11,8 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Waits before looking again at something that cannot be waited for, such as
-/// the end of a process that is not a child.
+/// Waits before the next poll of an event without a notification, such as the end of a process that is not a
+/// child.
 #[expect(
     clippy::disallowed_methods,
     reason = "the kernel offers no event for what is waited for here; every caller loops on a condition"
@@ -25,7 +25,7 @@ pub(crate) fn pause_before_looking_again() {
 pub(crate) fn wait_until(within: Duration, mut is_done: impl FnMut() -> bool) -> bool {
     let deadline = now() + within;
     loop {
-        // Before the deadline is looked at: asked at least once, and once more after the last pause.
+        // Polled before the deadline is checked: at least once, and once more after the last pause.
         if is_done() {
             return true;
         }

@@ -1,4 +1,4 @@
-//! Why an operation of the rig was not possible, one enum per operation.
+//! Errors of the rig's operations, one enum per operation.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::outcome::Status;
 
-/// Why the rig could not start or did not end cleanly.
+/// Error of starting or ending the rig.
 #[derive(Debug, Error)]
 pub enum RigError {
     /// The folder for logs or the keeper's log cannot be written.
@@ -49,13 +49,13 @@ pub enum RigError {
     },
 }
 
-/// Why a system could not be started.
+/// Error of starting a system.
 #[derive(Debug, Error)]
 pub enum SpawnError {
     /// The command has no words.
     #[error("the command of `{name}` is empty. Give a program")]
     EmptyCommand {
-        /// The system or build step.
+        /// Name of the system or build step.
         name: String,
     },
     /// There is no such program.
@@ -63,17 +63,17 @@ pub enum SpawnError {
         "`{name}` needs the program `{program}`, which is not {searched}. Install it or correct the command"
     )]
     ProgramMissing {
-        /// The system or build step.
+        /// Name of the system or build step.
         name: String,
-        /// The program as it was written.
+        /// The program as the caller wrote it.
         program: String,
         /// The searched place, as the end of a sentence: "in any folder of PATH (`…`)".
         searched: String,
     },
-    /// The folder to run in does not exist.
+    /// The working directory does not exist.
     #[error("`{name}` should run in `{}`, which is not a folder", folder.display())]
     FolderMissing {
-        /// The system or build step.
+        /// Name of the system or build step.
         name: String,
         /// The working directory of the command.
         folder: PathBuf,
@@ -81,14 +81,14 @@ pub enum SpawnError {
     /// The log cannot be opened.
     #[error("cannot write the log `{}` of `{name}`: {reason}", log.display())]
     Log {
-        /// The system or build step.
+        /// Name of the system or build step.
         name: String,
         /// Path of the log.
         log: PathBuf,
         /// The error of the operating system.
         reason: String,
     },
-    /// The CPUs asked for cannot be had.
+    /// The system cannot run on the requested CPUs.
     #[error("`{name}` cannot be pinned to CPUs {cpus:?}: {reason}")]
     Pin {
         /// Name of the system.
@@ -98,7 +98,7 @@ pub enum SpawnError {
         /// The error of the operating system.
         reason: String,
     },
-    /// A limit makes no sense.
+    /// The value of a limit is out of range.
     #[error("the limit `{limit}` of `{name}` is {found}. {expected}")]
     Limit {
         /// Name of the system.
@@ -113,17 +113,17 @@ pub enum SpawnError {
     /// The kernel refused to run the program.
     #[error("cannot run `{program}` of `{name}`: {reason}")]
     Exec {
-        /// The system or build step.
+        /// Name of the system or build step.
         name: String,
-        /// The program that was found.
+        /// Path of the executable that was found.
         program: PathBuf,
         /// The error of the operating system.
         reason: String,
     },
-    /// The process that should watch it could not be set up.
+    /// The shepherd could not be set up.
     #[error("cannot watch over `{name}`: {reason}")]
     Watch {
-        /// The system or build step.
+        /// Name of the system or build step.
         name: String,
         /// The error of the operating system.
         reason: String,
@@ -133,32 +133,32 @@ pub enum SpawnError {
     Keeper(#[from] RigError),
 }
 
-/// Why a build step did not succeed.
+/// Error of a build step.
 #[derive(Debug, Error)]
 pub enum BuildError {
-    /// It could not be started.
+    /// The command could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    /// It ended with something else than exit code 0.
+    /// The command ended with a status other than exit code 0.
     #[error("`{command}` (building `{name}`) ended with {status}. Its log `{}` {}", log.display(), quoted(last_lines))]
     Failed {
         /// Name of the build step.
         name: String,
-        /// The command as a person would type it.
+        /// The command in the form that a person would type.
         command: String,
-        /// The status at its end.
+        /// Exit status of the command.
         status: Status,
         /// Path of its log.
         log: PathBuf,
         /// The end of its log.
         last_lines: Vec<String>,
     },
-    /// It did not end in its time, and was ended.
+    /// The command exceeded its time limit and was ended.
     #[error("`{command}` ({name}) did not end within {within:?}. Its log `{}` {}", log.display(), quoted(last_lines))]
     TimedOut {
         /// Name of the build step.
         name: String,
-        /// The command as a person would type it.
+        /// The command in the form that a person would type.
         command: String,
         /// The time limit of the build step.
         within: Duration,
@@ -175,7 +175,7 @@ pub enum BuildError {
     },
 }
 
-/// Why a system did not become ready.
+/// Error of waiting for a system to be ready.
 #[derive(Debug, Error)]
 pub enum ReadyError {
     /// The system ended before it was ready.
@@ -183,7 +183,7 @@ pub enum ReadyError {
     Exited {
         /// Name of the system.
         system: String,
-        /// The status at its end.
+        /// Exit status of its first process.
         status: Status,
         /// Path of its log.
         log: PathBuf,
@@ -197,7 +197,7 @@ pub enum ReadyError {
         system: String,
         /// The time limit of readiness.
         within: Duration,
-        /// The reason of the last probe.
+        /// The reason that the last probe returned.
         last_reason: String,
         /// Path of its log.
         log: PathBuf,
@@ -212,7 +212,7 @@ pub enum ReadyError {
     },
 }
 
-/// Why the usage of a system is not known.
+/// Error of reading the usage of a system.
 #[derive(Debug, Error)]
 pub enum UsageError {
     /// The system has ended and can no longer be read.
@@ -223,7 +223,7 @@ pub enum UsageError {
     },
 }
 
-/// Log lines as they are put at the end of a message.
+/// Formats log lines for the end of a message.
 fn quoted(lines: &[String]) -> String {
     if lines.is_empty() {
         return "is empty".to_owned();

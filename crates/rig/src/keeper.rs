@@ -38,9 +38,9 @@ const SHEPHERDS_END_WITHIN: Duration = KILL_WITHIN.saturating_add(Duration::from
 /// The end of a keeper's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnerEnd {
-    /// It said that it ends, and waited for whatever it had asked others for.
+    /// The owner announced its end. It has waited for the work that it had requested from other services.
     Finished,
-    /// It is gone, perhaps in the middle of something that others still carry out for it.
+    /// The owner is gone. Another service may still be working for it.
     Gone,
 }
 
@@ -61,8 +61,8 @@ pub fn main(run_errand: RunErrand) -> ExitCode {
 }
 
 fn run(run_errand: RunErrand) -> io::Result<()> {
-    // Fails only for a process that leads a group already, which a terminal
-    // does not signal either.
+    // Fails only for a process that already leads a group, and a terminal does not signal that process
+    // either.
     let _leads_already = rustix::process::setsid();
     let wakeups = Wakeups::new()?;
     adopt_orphans()?;
@@ -105,11 +105,11 @@ struct Keeper {
     /// Receives the events for the owner.
     events: File,
     shepherds: BTreeMap<u64, Shepherd>,
-    /// To be removed last of all.
+    /// Removed after everything else.
     folders: Vec<PathBuf>,
     /// Given back at the end of the run.
     precedence: Option<Precedence>,
-    /// To be run when no process is left.
+    /// Cleanup tasks. They run after all processes have ended.
     errands: Vec<String>,
     run_errand: RunErrand,
     owner: OwnerEnd,
@@ -120,7 +120,7 @@ struct Shepherd {
     name: String,
     socket: UnixStream,
     lines: Lines,
-    /// It has said its last word, so its death is no surprise.
+    /// True after its last message. Its death is then expected.
     is_done: bool,
 }
 
@@ -160,7 +160,7 @@ impl Keeper {
     }
 
     fn tell_owner(&mut self, event: &Event) {
-        // An owner that is gone is noticed by the end of its orders.
+        // The end of the orders reveals that the owner is gone.
         let _owner_is_gone = write_value(&mut self.events, event);
     }
 
@@ -178,7 +178,7 @@ impl Keeper {
             }
             Order::Stop { id, grace } => {
                 if let Some(shepherd) = self.shepherds.get_mut(&id) {
-                    // A dead shepherd is noticed by the end of its events.
+                    // The end of its events reveals a dead shepherd.
                     let order = Order::Stop { id, grace };
                     let _dead = write_value(&mut shepherd.socket, &order);
                 } else {
@@ -219,7 +219,7 @@ impl Keeper {
             lines: Lines::default(),
             is_done: false,
         };
-        // Known before it is written to: if that fails, the end of its socket removes it again.
+        // Registered before the write. If the write fails, the end of the socket removes the shepherd again.
         self.shepherds.insert(job.id, shepherd);
         write_value(&mut socket, &Order::Start(job))
     }
@@ -229,7 +229,7 @@ impl Keeper {
             return;
         };
         let is_alive = shepherd.lines.fill(&mut shepherd.socket);
-        // Collected first, as telling the owner borrows the keeper and the shepherd is part of it.
+        // Collected first, because `tell_owner` borrows the keeper and the shepherd is part of it.
         let mut said = Vec::new();
         while let Some(event) = shepherd.lines.next_value::<Event>() {
             match event {
@@ -261,8 +261,8 @@ impl Keeper {
         self.tell_owner(&Event::Lost { id });
     }
 
-    /// Kills every child that is not a shepherd, with all below it: it was left by
-    /// a shepherd that died.
+    /// Kills every child that is not a shepherd, with its descendants. Such a child is an orphan of a
+    /// shepherd that died.
     fn kill_strays(&self) {
         let has_none = || {
             while let Reaped::Ended(..) = reap() {}
@@ -335,7 +335,7 @@ fn remove(folder: &Path) {
     let mut last = None;
     let is_gone = || {
         last = fs::remove_dir_all(folder).err();
-        // The error may be about a file in it that went away at the same time.
+        // The error may refer to a file that disappeared at the same time.
         last.is_none() || fs::symlink_metadata(folder).is_err()
     };
     if !clock::wait_until(REMOVE_WITHIN, is_gone)
@@ -351,7 +351,7 @@ fn remove(folder: &Path) {
 /// Files that every started process needs, each with the mount that a bare container or a chroot may lack.
 const NEEDED: [(&str, &str); 2] = [("/proc/self/exe", "/proc"), ("/dev/null", "/dev")];
 
-/// Says which file is missing, which the system's error does not.
+/// Adds the name of the missing file, because the system's error does not contain it.
 fn explained(error: io::Error, exists: impl Fn(&str) -> bool) -> io::Error {
     let missing = NEEDED.iter().find(|(path, _)| !exists(path));
     match missing.filter(|_| error.kind() == io::ErrorKind::NotFound) {

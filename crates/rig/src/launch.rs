@@ -55,8 +55,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// The socket that is this process's standard input, as a handle that a program
-/// executed later does not inherit.
+/// Returns the socket on standard input, as a handle that a program executed later does not inherit.
 fn own_socket() -> io::Result<UnixStream> {
     Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
 }

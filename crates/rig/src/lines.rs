@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Collects bytes and hands out whole lines.
+/// Collects bytes and returns complete lines.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     bytes: Vec<u8>,
@@ -33,7 +33,7 @@ impl Lines {
         }
     }
 
-    /// The next whole line, without its end.
+    /// The next complete line, without its line end.
     pub(crate) fn next_line(&mut self) -> Option<Vec<u8>> {
         let end = self.bytes.iter().position(|byte| *byte == b'\n')?;
         let mut line: Vec<u8> = self.bytes.drain(..=end).collect();
@@ -63,9 +63,9 @@ impl Lines {
     }
 }
 
-/// Writes a value and the end of its line, at once.
+/// Writes a value and a line end in one write.
 pub(crate) fn write_value<T: Serialize>(to: &mut impl Write, value: &T) -> io::Result<()> {
-    // Written at once: one system call for a line, not one for each piece of the value.
+    // One system call for a line, not one for each piece of the value.
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
     to.write_all(&line)?;

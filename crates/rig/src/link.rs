@@ -1,5 +1,4 @@
-//! The owner's end of the pipes to the keeper: orders go out, events come in
-//! and are noted down by system.
+//! The owner's end of the pipes to the keeper. Orders go out. Events come in and are recorded by system.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -22,7 +21,7 @@ use crate::{clock, processes};
 
 /// The keeper normally responds at once. It needs this long only on a severely overloaded machine.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// Shepherds, then the keeper, each try to kill for [`KILL_WITHIN`].
+/// The shepherds, and then the keeper, each try to kill for [`KILL_WITHIN`].
 const END_WITHIN: Duration = Duration::from_secs(3 * KILL_WITHIN.as_secs());
 
 /// The connection to a keeper.
@@ -57,7 +56,7 @@ pub(crate) struct Known {
 }
 
 impl Link {
-    /// Starts a keeper and waits for its first word.
+    /// Starts a keeper and waits for its first message.
     pub(crate) fn start(command: KeeperCommand, logs: &Path) -> Result<Self, RigError> {
         let log = logs.join("keeper.log");
         let open = || -> io::Result<(File, u64)> {
@@ -107,8 +106,8 @@ impl Link {
         let owner_pid = processes::own_pid();
         let begin = Begin {
             owner_pid,
-            // Without `/proc` no process is found by its start, and the shepherds say that it is
-            // missing.
+            // Without `/proc` the start of a process cannot be read, and the shepherds report the missing
+            // `/proc`.
             owner_start: processes::read(owner_pid).map_or(0, |me| me.start),
             launch,
         };
@@ -177,7 +176,7 @@ impl Link {
         }
     }
 
-    /// Asks the keeper to let the run go before other programs, and says whether it does.
+    /// Orders the keeper to give the run precedence over other programs. Returns true if it has.
     pub(crate) fn take_precedence(&mut self) -> Result<bool, RigError> {
         self.order(&Order::TakePrecedence)?;
         let deadline = clock::now() + ANSWER_WITHIN;
@@ -265,7 +264,7 @@ impl Link {
         }
         tracing::debug!(what, "the keeper is lost, so the whole run ends");
         self.lost = Some(what);
-        // The keeper must not act any more while its run is cleared up here.
+        // The keeper must not act while this process cleans up its run.
         self.orders = None;
         let _has_ended = self.keeper.kill();
         let _was_reaped = self.keeper.wait();
@@ -286,7 +285,7 @@ impl Link {
         });
         if !self.run.is_empty() {
             let hierarchies = Hierarchies::detect();
-            // Again and again, because a process may fork while it is being killed.
+            // Repeated, because a process may fork while it is being killed.
             clock::wait_until(KILL_WITHIN, || {
                 cgroup::kill_run(&hierarchies, &self.run).is_empty()
             });
@@ -299,7 +298,7 @@ impl Link {
         }
     }
 
-    /// Lets the keeper end everything and waits for that.
+    /// Makes the keeper end everything, and waits for it.
     pub(crate) fn end(&mut self) -> Result<(), RigError> {
         self.check()?;
         tracing::debug!(within = ?END_WITHIN, "waiting for the keeper to end everything");

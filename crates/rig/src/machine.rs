@@ -53,7 +53,7 @@ pub fn cores_allowed() -> Vec<usize> {
     cores.filter(|core| allowed.is_set(*core)).collect()
 }
 
-/// Looks at the machine now.
+/// Reads the properties of the machine now.
 #[must_use]
 pub fn snapshot() -> Machine {
     // If the file is missing, its values are unknown, as with every other file here.
@@ -122,7 +122,7 @@ fn count_of_list(list: &str) -> Option<usize> {
         .map(|part| {
             let (low, high) = part.split_once('-').unwrap_or((part, part));
             let (low, high): (usize, usize) = (low.parse().ok()?, high.parse().ok()?);
-            // A list that runs backwards is invalid, not a huge number.
+            // A reversed range is invalid, and must not give a huge number.
             (high + 1).checked_sub(low)
         })
         .sum()

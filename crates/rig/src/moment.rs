@@ -56,7 +56,7 @@ pub fn busy_share_for(length: Duration) -> Option<f64> {
     crate::clock::wait_until(length, || false);
     let after = moment()?;
     let elapsed = after.at.duration_since(before.at).as_secs_f64();
-    // Saturating, because the kernel does not promise that its counts never go back.
+    // Saturating, because the kernel does not guarantee that its counters never decrease.
     let busy = after.busy.saturating_sub(before.busy).as_secs_f64();
     let cpus = f64::from(u32::try_from(before.cpus).ok()?);
     (elapsed > 0.0).then(|| (busy / elapsed / cpus).min(1.0))
@@ -72,7 +72,7 @@ fn times(stat: &str) -> Option<(Duration, Duration)> {
     let [user, nice, system, _idle, _iowait, irq, softirq, steal] = *ticks.first_chunk()?;
     let per_second = rustix::param::clock_ticks_per_second();
     assert!(per_second > 0, "the kernel counts in parts of a second");
-    // Guest time is left out: the kernel counts it in user time as well.
+    // Guest time is left out, because the kernel counts it in user time as well.
     let time = |ticks: u64| Duration::from_millis(ticks * 1000 / per_second);
     Some((time(user + nice + system + irq + softirq), time(steal)))
 }

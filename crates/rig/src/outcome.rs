@@ -13,8 +13,8 @@ use crate::usage::Usage;
 pub enum State {
     /// The process that was started is alive.
     Running,
-    /// The process that was started has ended. Others that it left behind may
-    /// live until [`crate::Rig::stop`], which ends them.
+    /// The process that was started has ended. Its orphans may live until [`crate::Rig::stop`], which ends
+    /// them.
     Exited {
         /// Exit status of that process.
         status: Status,
@@ -33,11 +33,10 @@ pub enum Status {
     Signal {
         /// Number of the signal, as in signal(7).
         signal: i32,
-        /// The kernel killed something in this system because the memory limit
-        /// was reached.
+        /// True if the kernel killed a process of this system because of the memory limit.
         out_of_memory: bool,
     },
-    /// The process that watched it was killed, so it was killed as well.
+    /// The shepherd was killed, so the system was killed as well.
     Lost,
 }
 
@@ -94,7 +93,7 @@ pub enum Manner {
     Killed,
 }
 
-/// The limits that the kernel says are in force, read back after setting them.
+/// The limits in force, read back from the kernel after setting them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Enforced {
     /// CPU time per wall time.
@@ -111,7 +110,7 @@ pub struct Enforced {
 /// rig stops only its own processes, so it reports these and does not end them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leftover {
-    /// The cgroup that holds them.
+    /// Path of the cgroup.
     pub cgroup: PathBuf,
     /// Process ids of the processes in that cgroup.
     pub pids: Vec<i32>,

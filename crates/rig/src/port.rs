@@ -24,7 +24,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, soc
 /// People and programs know the ports below by name.
 const FIRST: u16 = 10_000;
 
-/// A port that is given to no other program until this is dropped.
+/// A port that no other program can get until this is dropped.
 #[derive(Debug)]
 pub struct PortLease {
     port: u16,
@@ -51,7 +51,7 @@ impl PortLease {
 /// # Errors
 /// If no port is free, or the process has no file descriptor left.
 pub fn free_port() -> io::Result<PortLease> {
-    // Without the file, the kernel's defaults are assumed below.
+    // Without the file, the code below assumes the kernel's defaults.
     let read = |name| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap_or_default();
     let candidates = candidates(
         &read("ip_local_port_range"),

@@ -48,7 +48,7 @@ impl Precedence {
         hierarchies: &Hierarchies,
         run: &str,
     ) -> Option<Precedence> {
-        // In a group of its own below the root, a program is weighed by that and not by its session.
+        // A program in a `cpu` group below the root is weighed by that group and not by its session.
         let group = hierarchies.cpu_below_root(run)?;
         let is_on = |text: String| text.trim() == "1";
         if !fs::read_to_string(ENABLED).is_ok_and(is_on) {
@@ -62,7 +62,7 @@ impl Precedence {
         let taken = Precedence {
             session: (!was_taken).then_some(owner),
         };
-        // The keeper leads a session of its own, which ends with it.
+        // The keeper leads a session of its own, and the session ends with the keeper.
         if set_nice(own_pid, NICE) && group.is_none_or(|group| set_shares(&group)) {
             Some(taken)
         } else {
@@ -120,7 +120,7 @@ fn set_nice(pid: i32, nice: i32) -> bool {
     fs::write(file(pid), nice.to_string()).is_ok()
 }
 
-/// Makes the group of a run, which its systems come below, and weighs it.
+/// Creates the group of a run, as parent of the groups of its systems, and sets its weight.
 fn set_shares(group: &Path) -> bool {
     fs::create_dir_all(group)
         .and_then(|()| fs::write(group.join("cpu.shares"), SHARES))

@@ -13,11 +13,11 @@ use rustix::process::{Pid, Signal, kill_process};
 pub(crate) struct Process {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
-    /// Ended, but its parent has not asked how.
+    /// True if the process has ended, but its parent has not read its exit status.
     pub(crate) is_zombie: bool,
     /// Start in clock ticks since boot. Together with `pid` it identifies a process uniquely.
     pub(crate) start: u64,
-    /// CPU time of its own, in clock ticks.
+    /// CPU time of the process itself, in clock ticks.
     pub(crate) own_ticks: u64,
     /// CPU time of children it has waited for, in clock ticks.
     pub(crate) waited_ticks: u64,
@@ -30,8 +30,8 @@ pub(crate) fn read(pid: i32) -> Option<Process> {
 
 fn parse(stat: &str) -> Option<Process> {
     let pid = stat.split(' ').next()?.parse().ok()?;
-    // The second field is the program's name in brackets and may itself
-    // contain spaces and brackets, so the fields are counted from the last one.
+    // The second field is the program's name in brackets and may itself contain spaces and brackets. So the
+    // fields are counted from the last bracket.
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     // `number` is the field's number in proc(5), where the state is the third.
@@ -42,12 +42,12 @@ fn parse(stat: &str) -> Option<Process> {
         is_zombie: matches!(*fields.first()?, "Z" | "X"),
         start: field(22)?,
         own_ticks: field(14)? + field(15)?,
-        // Signed in the kernel, never negative in fact.
+        // The kernel's type is signed, but the value is never negative.
         waited_ticks: field(16)? + field(17)?,
     })
 }
 
-/// All processes that this process may see.
+/// All processes that are visible to this process.
 fn all() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -68,7 +68,7 @@ pub(crate) fn descendants(ancestor: i32) -> Vec<Process> {
     let mut found = Vec::new();
     let mut parents = vec![ancestor];
     while let Some(parent) = parents.pop() {
-        // Removed, so that each process is found once even if the table changed while it was read.
+        // Removed, so that each process is found once even if the table changed during the reading.
         for child in children.remove(&parent).unwrap_or_default() {
             parents.push(child.pid);
             found.push(child);

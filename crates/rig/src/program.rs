@@ -1,4 +1,4 @@
-//! Finding programs as a shell would.
+//! Search for programs, with the rules of a shell.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -32,7 +32,7 @@ pub fn find_program(name: &str, folder: &Path, path: &OsStr) -> Option<PathBuf> 
 )]
 pub(crate) fn path_of(env: &[(String, String)]) -> OsString {
     env.iter()
-        // The last of several wins, as it does in the environment of the system.
+        // The last of several values wins, as in the environment of the system.
         .rev()
         .find(|(name, _)| name == "PATH")
         .map(|(_, value)| value.into())

@@ -48,11 +48,11 @@ pub(crate) enum Order {
     },
     /// Remove this folder when everything is ended.
     RemoveAtEnd(PathBuf),
-    /// Let the run go before other programs until it ends.
+    /// Give the run precedence over other programs until it ends.
     TakePrecedence,
-    /// Run this errand when everything is ended.
+    /// Run this cleanup task when everything is ended.
     RunAtEnd(String),
-    /// The owner ends by itself: it waits for no answer of anything outside.
+    /// The owner ends normally, and does not wait for a response of any other service.
     Finish,
 }
 
@@ -113,13 +113,13 @@ pub(crate) enum Event {
     },
     /// The shepherd was killed, and all processes of the system have ended.
     Lost { id: u64 },
-    /// The run goes before other programs now, or the system refuses that.
+    /// The run has precedence over other programs now, or the system refused it.
     Precedence { taken: Option<Precedence> },
     /// SIGKILL did not end these processes. It is the last message of the keeper.
     Unkillable { pids: Vec<i32> },
 }
 
-/// The name of a system's cgroup, within the run's.
+/// The name of a system's cgroup, within the run's cgroup.
 pub(crate) fn instance_name(id: u64, name: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     // Short and plain, because it becomes the name of a folder. The id makes it unique.
@@ -138,7 +138,7 @@ pub(crate) struct Started {
     pub(crate) log_start_bytes: u64,
 }
 
-/// Why a launcher did not become the program.
+/// The reason why a launcher did not become the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Refusal {
     pub(crate) step: Step,

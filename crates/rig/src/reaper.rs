@@ -29,7 +29,7 @@ pub(crate) enum Reaped {
     NoChildren,
 }
 
-/// Takes one ended child, without waiting.
+/// Reaps one ended child, without waiting.
 pub(crate) fn reap() -> Reaped {
     match wait(WaitOptions::NOHANG) {
         Ok(Some((pid, status))) => Reaped::Ended(pid.as_raw_nonzero().get(), status),
@@ -39,7 +39,7 @@ pub(crate) fn reap() -> Reaped {
     }
 }
 
-/// Becomes the parent of orphans below this process.
+/// Makes this process the parent of orphans below it.
 pub(crate) fn adopt_orphans() -> std::io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     Ok(())
@@ -53,7 +53,7 @@ pub(crate) fn kill_everything(
 ) -> Vec<i32> {
     let deadline = clock::now() + KILL_WITHIN;
     loop {
-        // Cleared before looking: a child that ends during the look wakes the next wait.
+        // Cleared before the scan, so that a child that ends during the scan ends the next wait.
         wakeups.clear();
         loop {
             match reap() {

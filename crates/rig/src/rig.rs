@@ -45,7 +45,7 @@ impl System {
         &self.name
     }
 
-    /// The process that was started.
+    /// Process id of the process that was started.
     #[must_use]
     pub fn pid(&self) -> i32 {
         self.started.pid
@@ -72,10 +72,10 @@ impl System {
 }
 
 impl Rig {
-    /// Starts the keeper. `logs` is made if need be and receives `keeper.log`.
+    /// Starts the keeper. `logs` is created if it does not exist, and receives `keeper.log`.
     ///
     /// # Errors
-    /// When the log cannot be written or the keeper does not come up.
+    /// If the log cannot be written or the keeper does not start.
     pub fn start(keeper_command: KeeperCommand, logs: &Path) -> Result<Self, RigError> {
         Ok(Self {
             link: Link::start(keeper_command, logs)?,
@@ -118,12 +118,12 @@ impl Rig {
         self.link.take_precedence()
     }
 
-    /// Has an errand run by the keeper when every process has ended, however that comes about: the
-    /// function that was given to [`crate::keeper::main`] gets it. One that was ordered already is not
-    /// ordered again. To be ordered before there is anything to clear up.
+    /// Registers a cleanup task. The keeper runs it after every process has ended, in whatever way they end.
+    /// It passes `errand` to the function that was given to [`crate::keeper::main`]. A task that is already
+    /// registered is not registered again. Call this before the resources exist that it cleans up.
     ///
     /// # Errors
-    /// When the keeper is gone.
+    /// If the keeper is gone.
     pub fn run_at_end(&mut self, errand: &str) -> Result<(), RigError> {
         if self.errands.insert(errand.to_owned()) {
             self.link.order(&Order::RunAtEnd(errand.to_owned()))?;
@@ -131,8 +131,8 @@ impl Rig {
         Ok(())
     }
 
-    /// The name of the run, which no other run of this machine has: its owner, the owner's start and the
-    /// keeper are in it.
+    /// The name of the run, unique on this machine. It consists of the owner, the owner's start and the
+    /// keeper.
     #[must_use]
     pub fn run(&self) -> &str {
         &self.link.run
@@ -166,7 +166,7 @@ impl Rig {
         self.next_id += 1;
         job.id = id;
         self.link.check()?;
-        // Before the order, as an event about a system that is not known is dropped.
+        // Before the order, because events about unknown systems are dropped.
         self.link.known.insert(id, Known::default());
         let start = clock::now();
         let order = Order::Start(Box::new(job.clone()));
@@ -192,11 +192,11 @@ impl Rig {
                 start,
             });
         }
-        // It did not start, so no event about it can follow that matters.
+        // It did not start, so no relevant event about it can follow.
         self.link.known.remove(&id);
         answered?;
         self.link.check()?;
-        // Neither started nor refused: the keeper lives, so its shepherd does not.
+        // Neither started nor refused. The keeper lives, so the shepherd must be dead.
         let refusal = refusal.unwrap_or_else(|| Step::Watch.refused("its shepherd was killed"));
         let error = explain(job, refusal);
         tracing::debug!(id, %error, "the process does not start");
@@ -234,7 +234,7 @@ impl Rig {
         self.state_within(system, Duration::ZERO)
     }
 
-    /// The state, waiting at most `timeout` for news of any system.
+    /// Returns the state. Waits at most `timeout` for an event of any system.
     fn state_within(&mut self, system: &System, timeout: Duration) -> State {
         if let State::Exited { status, at } = self.known_state(system) {
             return State::Exited { status, at };
@@ -246,7 +246,7 @@ impl Rig {
     fn known_state(&self, system: &System) -> State {
         match self.link.known.get(&system.id) {
             Some(known) if known.exited.is_none() && !known.is_lost => State::Running,
-            // It has ended, was lost with its shepherd or keeper, or is not known any more.
+            // It has ended, was lost with its shepherd or keeper, or is no longer known.
             known => {
                 let (status, at) = known
                     .and_then(|known| known.exited)
@@ -263,15 +263,14 @@ impl Rig {
         let id = system.id;
         tracing::debug!(id, name = system.name, ?grace, "stopping a process");
         let is_stopped = |known: &Known| known.stopped.is_some() || known.is_lost;
-        // Whatever goes wrong here is the keeper's death, which ends the system.
+        // An error here means that the keeper died, and its death ends the system.
         let _keeper_lost = self
             .link
             .order(&Order::Stop { id, grace })
             .and_then(|()| self.link.wait_for(id, grace, is_stopped));
         let known = self.link.known.remove(&id).unwrap_or_default();
         let status = known.exited.map_or(Status::Lost, |(status, _)| status);
-        // Without a last word of its shepherd: the death of the keeper or the shepherd has killed
-        // it.
+        // Without a last message of its shepherd, the death of the keeper or the shepherd has killed it.
         let (manner, usage) = known.stopped.unwrap_or((Manner::Killed, None));
         tracing::debug!(id, %status, ?manner, "the process is gone");
         Stopped {
@@ -284,7 +283,7 @@ impl Rig {
     /// Kills every system and ends the keeper.
     ///
     /// # Errors
-    /// When processes withstand SIGKILL or the keeper did not end as it should.
+    /// If processes survive SIGKILL or the keeper does not end normally.
     pub fn shut_down(mut self) -> Result<(), RigError> {
         self.link.end()
     }
@@ -345,7 +344,7 @@ fn resolve(
     })
 }
 
-/// The keeper has the caller's folder, but a path should not depend on that.
+/// The keeper has the caller's working directory, but a path should not depend on that.
 fn absolute(path: &Path) -> PathBuf {
     // Fails for an empty path and without a working directory. A later step reports the path that it cannot
     // find.

@@ -11,7 +11,7 @@ pub use of_sockets::segments_to;
 pub struct Segments {
     /// All segments without retransmissions.
     pub sent: u64,
-    /// Sent again, because no acknowledgment came.
+    /// Retransmitted segments, because no acknowledgment came.
     pub retransmitted: u64,
 }
 
@@ -33,7 +33,7 @@ impl Segments {
     }
 }
 
-/// A line of names and a line of numbers, both beginning with `Tcp:`.
+/// Parses a line of names and a line of numbers, both beginning with `Tcp:`.
 fn parse(text: &str) -> Option<Segments> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp:"));
     let (names, numbers) = (lines.next()?, lines.next()?);

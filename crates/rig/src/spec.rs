@@ -37,12 +37,11 @@ impl KeeperCommand {
 pub struct SystemSpec {
     /// Display name. It appears in errors, in the process list and in the name of its cgroup.
     pub name: String,
-    /// Program and arguments. The program is looked for as
-    /// [`crate::find_program`] does.
+    /// Program and arguments. [`crate::find_program`] finds the program.
     pub command: Vec<String>,
     /// Working directory of the system. It must exist.
     pub folder: PathBuf,
-    /// Added to, or replacing, the variables of the calling process.
+    /// Variables that are added to, or replace, the variables of the calling process.
     pub env: Vec<(String, String)>,
     /// Upper limits of its resources.
     pub limits: Limits,
@@ -67,11 +66,11 @@ pub struct Limits {
 pub struct BuildSpec {
     /// Display name. It appears in errors.
     pub name: String,
-    /// Program and arguments, looked for as [`crate::find_program`] does.
+    /// Program and arguments. [`crate::find_program`] finds the program.
     pub command: Vec<String>,
     /// Working directory of the command. It must exist.
     pub folder: PathBuf,
-    /// Added to, or replacing, the variables of the calling process.
+    /// Variables that are added to, or replace, the variables of the calling process.
     pub env: Vec<(String, String)>,
     /// Standard output and standard error are appended here.
     pub log: PathBuf,

@@ -34,8 +34,8 @@ pub struct Usage {
     pub memory_peak: Option<u64>,
     /// Memory resident now, in bytes: the sum of `VmRSS`.
     pub memory_now: Option<u64>,
-    /// The most memory the kernel charged to the system's cgroup, in bytes:
-    /// with page cache and kernel memory. A memory limit acts on this number.
+    /// Peak of the memory that the kernel charged to the system's cgroup, in bytes, with page cache and
+    /// kernel memory. A memory limit acts on this number.
     pub memory_charged_peak: Option<u64>,
     /// Number of times that the CPU limit stopped the system. `None` without a limit.
     pub throttled: Option<Throttled>,
@@ -52,9 +52,9 @@ pub struct Usage {
 /// Number of times that threads left a CPU (`/proc/PID/task/TID/status`). Control groups do not count it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextSwitches {
-    /// Because they waited for something.
+    /// The thread waited for an event.
     pub voluntary: u64,
-    /// Because others had their turn although they could have gone on.
+    /// The scheduler ran another thread, although this thread could have continued.
     pub involuntary: u64,
 }
 
@@ -88,7 +88,7 @@ impl fmt::Display for Source {
 
 /// Reads the usage of the system that `shepherd` watches. `None` if the shepherd has ended.
 pub(crate) fn read(groups: &Groups, shepherd: Process) -> Option<Usage> {
-    // The start as well: the number alone may belong to a later process.
+    // Compares the start too, because a later process may have the same id.
     let now = processes::read(shepherd.pid).filter(|now| now.start == shepherd.start)?;
     let tree = processes::descendants(shepherd.pid);
     // Without a group, the time of the living processes plus the time that the shepherd inherited from ended
@@ -122,10 +122,10 @@ pub(crate) fn of_tree(
     }
 }
 
-/// Processor time of groups, where the kernel counts it for them.
+/// Processor time of groups, if the kernel counts it for them.
 pub(crate) fn cpu_of_cgroup(groups: &Groups) -> Option<(Duration, Source)> {
     let v2 = groups.v2.as_ref().and_then(|dir| {
-        // In every version 2 group, whether or not it has the `cpu` controller.
+        // Every version 2 group has the file, with or without the `cpu` controller.
         let us = read_key(&dir.join("cpu.stat"), "usage_usec")?;
         Some((Duration::from_micros(us), Source::CgroupV2))
     });
@@ -221,7 +221,7 @@ fn status_number(status: &str, key: &str) -> Option<u64> {
     })
 }
 
-/// The same where the file counts in KiB, in bytes.
+/// A number in KiB of a status file, converted to bytes.
 fn status_kib(status: &str, key: &str) -> Option<u64> {
     Some(status_number(status, key)? * 1024)
 }

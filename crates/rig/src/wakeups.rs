@@ -27,7 +27,7 @@ impl Wakeups {
         pipe.set_nonblocking(true)?;
         let asked_to_end = Arc::new(AtomicBool::new(false));
         for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
-            // The flag first: a thread that is woken must already see it.
+            // The flag is registered first, because a woken thread must already see it.
             flag::register(signal, Arc::clone(&asked_to_end))?;
             low_level::pipe::register(signal, writer.try_clone()?)?;
         }

@@ -131,7 +131,7 @@ mod tests {
         let interval = mean(&signs, 0.95).unwrap().interval.unwrap();
         assert!((interval.high - 0.5503).abs() < 0.0005, "{interval:?}");
         assert!((interval.low + 0.5503).abs() < 0.0005, "{interval:?}");
-        // Whole waves make it wider.
+        // Waves of several blocks make the interval wider.
         let waves: Vec<f64> = (0..16).map(|it| f64::from(1 - 2 * (it / 4 % 2))).collect();
         let wide = mean(&waves, 0.95).unwrap().interval.unwrap();
         assert!(wide.half_width() > 1.5 * interval.half_width(), "{wide:?}");

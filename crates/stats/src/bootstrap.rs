@@ -47,7 +47,7 @@ pub fn pooled_shift(
     quantiles: &[f64],
     confidence: f64,
 ) -> Result<Vec<Shift>, ShiftError> {
-    // A fixed seed: the same recording always has the same intervals.
+    // A fixed seed, so that the same recording always has the same intervals.
     pooled_shift_of(0, (baseline, variant), quantiles, confidence)
 }
 
@@ -66,7 +66,7 @@ fn pooled_shift_of(
         });
         pairs.collect()
     };
-    // Each round once: the estimate itself is not random.
+    // Each round counts once, because the estimate itself is not random.
     let found = differences(&vec![1; rounds]);
     let has_interval = |quantile: f64| {
         let fewest = base.requests().min(own.requests()) as f64;
@@ -108,10 +108,9 @@ fn draw(rounds: usize, seed: u64, figures: impl Fn(&[u64]) -> Vec<f64>) -> Vec<V
         .collect()
 }
 
-/// The share of draws to cut off at either end.
+/// The share of draws that is cut off at either end.
 fn tail(rounds: usize, confidence: f64) -> f64 {
-    // At least one degree of freedom, though no interval is made from fewer than `ROUNDS_MIN`
-    // rounds.
+    // At least one degree of freedom, although there is no interval with fewer than `ROUNDS_MIN` rounds.
     let n = rounds as f64;
     let freedom = rounds.saturating_sub(1).max(1);
     let t = student::quantile(confidence, freedom);
@@ -134,8 +133,8 @@ fn cut(mut drawn: Vec<f64>, tail: f64, confidence: f64) -> Interval {
         reason = "a share of the number of draws"
     )]
     let rank = |share: f64| (share * count) as usize;
-    // Never more than half, or the ends would cross. Draws are of few rounds, so they lie in steps, and one
-    // rank may be on either side of a step. The mean of many ranks is not.
+    // At most half, or the ends would cross. Draws of few rounds take few different values, so one rank may
+    // fall on either side of a step. The mean of many ranks does not.
     let ranks = rank(0.5 * read).min(last / 2)..=rank(1.5 * read).min(last / 2);
     let mean = |place: fn(usize, usize) -> usize| {
         let sum: f64 = ranks.clone().map(|rank| drawn[place(rank, last)]).sum();
@@ -150,9 +149,9 @@ fn cut(mut drawn: Vec<f64>, tail: f64, confidence: f64) -> Interval {
 
 /// The requests of several rounds, in a form that can be weighted by round quickly.
 struct Pool {
-    /// Every value that occurs, rising.
+    /// All values, without repetition, in rising order.
     values_ns: Vec<u64>,
-    /// For each round, how many requests are at or below each value.
+    /// For each round, the number of requests at or below each value.
     cumulative: Vec<Vec<u64>>,
 }
 
@@ -162,8 +161,7 @@ impl Pool {
             .iter()
             .flat_map(|round| round.recorded().map(|(value, _)| value))
             .collect();
-        // All rounds on one scale of values, so that a weighted sum over rounds is a sum of one
-        // column.
+        // All rounds use one scale of values, so that a weighted sum over rounds is a sum of one column.
         values_ns.sort_unstable();
         values_ns.dedup();
         let cumulative = rounds
@@ -193,8 +191,7 @@ impl Pool {
             .sum()
     }
 
-    /// As [`Histogram::quantile_ns`] of all rounds together, each counted as often as its weight
-    /// says.
+    /// Like [`Histogram::quantile_ns`] of all rounds together, each counted by its weight.
     fn quantile_ns(&self, weights: &[u64], quantile: f64) -> u64 {
         let at_or_below = |index: usize| -> u64 {
             let rounds = self.cumulative.iter().zip(weights);
@@ -204,7 +201,7 @@ impl Pool {
         let last = self.values_ns.len() - 1;
         let exact = quantile.clamp(0.0, 1.0) * at_or_below(last) as f64;
         let rank = (exact - exact * 4.0 * f64::EPSILON).ceil().max(1.0);
-        // By bisection: cumulative counts rise, and a draw is evaluated thousands of times.
+        // By bisection, because cumulative counts rise and thousands of draws are evaluated.
         let (mut low, mut high) = (0, last);
         while low < high {
             let middle = usize::midpoint(low, high);
@@ -286,7 +283,7 @@ mod tests {
 
     #[test]
     fn ends_hardly_depend_on_the_seed() {
-        // Rounds that scatter, so that there are ends to depend on it.
+        // Rounds that scatter, so that the ends depend on the seed.
         let mut random = Random::new(5);
         let mut rounds = |count: usize| -> Vec<Histogram> {
             let mut round = || {

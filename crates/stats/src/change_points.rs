@@ -22,7 +22,7 @@ pub struct Point {
     pub error: f64,
 }
 
-/// A stretch of one level.
+/// A stretch of the series with one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment {
     /// Index of its first value.

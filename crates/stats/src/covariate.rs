@@ -41,8 +41,9 @@ const OWN_LEAST: f64 = 1e-9;
 /// Rounds further from the median than this number of median absolute deviations are not usual.
 const USUAL_WITHIN: f64 = 4.0;
 
-/// A round so near to the median is usual anyway: a hundredth of the machine's speed, as the covariate is a
-/// logarithm. Rates of open loops differ by less, and their deviations are no speed.
+/// A round within this distance of the median is always usual. It is a hundredth of the machine's speed,
+/// because the covariate is a logarithm. Rates of open loops differ by less, and such differences do not show
+/// the speed.
 const USUAL_ANYWAY: f64 = 0.01;
 
 /// Returns the positions of the usual rounds, in their order. A usual round is within four median absolute
@@ -87,7 +88,7 @@ pub fn adjusted(values: &[f64], covariate: &[f64], usual: &[usize]) -> Vec<f64> 
     let squares: f64 = x.iter().map(|x| (x - mean) * (x - mean)).sum();
     let common: f64 = pairs().map(|(y, x)| (x - mean) * (y - center)).sum();
     let slope = common / squares;
-    // Also where the covariate is not finite, or has no spread.
+    // Also if the covariate is not finite, or has no spread.
     if !slope.is_finite() {
         return unchanged();
     }
@@ -112,7 +113,7 @@ pub fn adjusted(values: &[f64], covariate: &[f64], usual: &[usize]) -> Vec<f64> 
 pub fn mean_logarithms(series: &[Vec<f64>]) -> Vec<f64> {
     let length = series.iter().map(Vec::len).min().unwrap_or(0);
     let mean = |place: usize| {
-        // By `libm`, not by the platform: the same recording gives the same digits on every machine.
+        // By `libm`, not by the platform, so that the same recording gives the same digits on every machine.
         let logs = series.iter().map(|values| libm::log(values[place]));
         logs.sum::<f64>() / series.len() as f64
     };
@@ -149,7 +150,7 @@ mod tests {
         // With two modes of equal size, neither is the usual one.
         covariate[..5].fill(1.0);
         assert_eq!(usual(&covariate).len(), 10);
-        // More than half are the same, and one is faster by less than a hundredth.
+        // More than half are equal, and one is faster by less than a hundredth.
         assert_eq!(usual(&[1.0, 1.0, 1.0, 0.995, 1.1]), [0, 1, 2, 3]);
         assert_eq!(usual(&[1.0, f64::NAN]), [0_usize; 0]);
         assert_eq!(usual(&[]), [0_usize; 0]);
@@ -174,7 +175,7 @@ mod tests {
         covariate[3] = 2.0;
         let values = [5.0, 6.0, 4.0, 99.0, 5.5, 4.5, 5.2, 4.8];
         let found = adjusted(&values, &covariate, &ALL_OF_EIGHT);
-        // It lies on its own line, so it is no scatter.
+        // The round lies on its own line, so it adds no scatter.
         let mean = sample::mean(&values).unwrap();
         assert_eq!(found[3], mean);
         assert!(

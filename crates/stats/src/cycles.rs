@@ -29,8 +29,8 @@ pub struct Disturbance {
 }
 
 impl Disturbance {
-    /// The cycles of a variant with this median latency that it may have touched. A cycle may be named
-    /// twice.
+    /// The cycles of a variant with this median latency that the disturbance may have affected. A cycle may
+    /// appear twice.
     fn cycles(&self, dues_ns: &[u64], median_ns: u64) -> impl Iterator<Item = usize> {
         // Includes the cycle before, because its requests may still be in flight. The rule does not check if
         // they were, because a slower variant would then lose more cycles than a faster one.
@@ -39,7 +39,7 @@ impl Disturbance {
         // first request can have ended, there are no such requests.
         let ending = match self.to_ns.checked_sub(median_ns) {
             None => 0..0,
-            // A variant's place lies anywhere between the due times of its cycle and of the next one.
+            // The request of a variant lies anywhere between the due times of its cycle and of the next one.
             Some(to_ns) => cycles_of(dues_ns, self.from_ns.saturating_sub(median_ns), to_ns, 1),
         };
         beginning.chain(ending)
@@ -87,19 +87,19 @@ impl LeftOut {
 /// The cycles of each variant that count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validity {
-    /// For each variant, for each cycle: why it is left out, if it is.
+    /// For each variant and each cycle, the cause for leaving it out, if any.
     left_out: Vec<Vec<Option<Cause>>>,
 }
 
 impl Validity {
     /// Decides about the cycles of a round.
     ///
-    /// `medians_ns` holds the median latency of each variant, 0 where it is unknown. `dues_ns` holds
-    /// the begin of each cycle, and as its last element the end of the plan. All times are in
-    /// nanoseconds from the start of the load.
+    /// `medians_ns` contains the median latency of each variant, 0 if it is unknown. `dues_ns` contains the
+    /// begin of each cycle, and as its last element the end of the plan. All times are in nanoseconds from
+    /// the start of the load.
     ///
     /// # Panics
-    /// When `dues_ns` does not rise, or a disturbance names a variant that does not exist.
+    /// If `dues_ns` does not rise, or a disturbance names a variant that does not exist.
     #[must_use]
     pub fn of(medians_ns: &[u64], dues_ns: &[u64], disturbances: &[Disturbance]) -> Validity {
         let cycles = dues_ns.len().saturating_sub(1);
@@ -157,7 +157,7 @@ impl Validity {
     }
 }
 
-/// The first cause stays, in the order of [`Cause`].
+/// Keeps the first cause, in the order of [`Cause`].
 fn mark(place: &mut Option<Cause>, cause: Cause) {
     *place = Some(place.map_or(cause, |before| before.min(cause)));
 }

@@ -26,7 +26,7 @@ pub struct Histogram {
     counts: hdrhistogram::Histogram<u64>,
 }
 
-/// Why a text is not a histogram.
+/// The reason why a text is not a histogram.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The text is not base64.
@@ -46,7 +46,7 @@ pub enum DecodeError {
         /// Largest accepted size in bytes.
         limit: u64,
     },
-    /// Finer than any histogram of ours.
+    /// The histogram has more significant digits than ours.
     #[error(
         "expected a histogram of at most {} significant digits, found {digits}",
         Histogram::SIGNIFICANT_DIGITS
@@ -154,7 +154,7 @@ impl Histogram {
     #[must_use]
     pub fn trimmed_mean_ns(&self, kept: f64) -> Option<f64> {
         let buckets = self.counts.iter_recorded().map(|bucket| {
-            // The middle of a bucket, as in the mean of all.
+            // The middle of a bucket, as in the mean over all samples.
             let middle = self.counts.median_equivalent(bucket.value_iterated_to());
             (middle as f64, bucket.count_at_value() as f64)
         });
@@ -291,7 +291,7 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
         .ok_or(DecodeError::OtherFormat)?;
     let mut v2 = Vec::new();
     ZlibDecoder::new(compressed)
-        // One byte more than allowed, so that too large differs from exactly at the limit.
+        // One byte more than allowed, to distinguish a size above the limit from the limit itself.
         .take(Histogram::INFLATED_BYTES_MAX + 1)
         .read_to_end(&mut v2)
         .map_err(DecodeError::Damaged)?;
@@ -304,8 +304,8 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
         let bytes = v2.get(place..place + 4)?;
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
     };
-    // Each digit more is ten times the buckets: with five, a text of a few bytes is 50 MB of counts
-    // and seconds of work.
+    // Each further digit needs ten times the buckets. With five digits, a text of a few bytes would take 50
+    // MB of counts and seconds of work.
     let digits = word(12).filter(|digits| *digits > u32::from(Histogram::SIGNIFICANT_DIGITS));
     if let Some(digits) = digits {
         return Err(DecodeError::TooFine { digits });
@@ -317,7 +317,7 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
             "it is shorter than its header states".to_owned(),
         ));
     }
-    // A run of 2^63 zeros: impossible in a histogram, and the library negates it unchecked.
+    // A run of 2^63 zeros. It is impossible in a histogram, and the library negates it unchecked.
     if v2.windows(9).any(|window| window == [0xff; 9]) {
         return Err(DecodeError::Malformed("a count is impossible".to_owned()));
     }

@@ -10,14 +10,14 @@
 //! least one connection was busy, and at most all of them. In a long round the bounds are as good as one
 //! number. In a short round with slow responses they are wide, and the result shows that.
 
-/// One closed loop from its start to its last answer.
+/// One closed loop from its start to its last response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClosedLoop {
-    /// Connections, each with at most one request under way.
+    /// Number of connections, each with at most one request in flight.
     pub connections: u32,
     /// Time of sending, in seconds.
     pub sending_s: f64,
-    /// From then to the last answer, in seconds.
+    /// Time from the last send to the last response, in seconds.
     pub draining_s: f64,
     /// Sum of all latencies, in seconds.
     pub latency_sum_s: f64,
@@ -31,9 +31,9 @@ pub struct ClosedLoop {
 /// connections idled or responses were lost, and more if time was counted twice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Little {
-    /// The least it can have been.
+    /// Lower bound of the busy share.
     pub low: f64,
-    /// The most it can have been.
+    /// Upper bound of the busy share.
     pub high: f64,
 }
 
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn lost_answers_break_the_law() {
-        // As many answers as the server gave, but 5 % of the connections hung all the time.
+        // All responses of the server arrived, but 5 % of the connections hung all the time.
         let lost = ClosedLoop {
             latency_sum_s: LAWFUL.latency_sum_s * 0.95,
             ..LAWFUL
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn no_connections_are_fewer_than_none() {
-        // One answer of 1 s among many short ones: the end may have been all of the latencies.
+        // One response of 1 s among many short ones. The time after sending may contain all of the latencies.
         let slow_end = ClosedLoop {
             connections: 50,
             sending_s: 0.1,
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn connections_that_idle_at_the_end_do_not_break_the_law() {
-        // Three of four connections end at once, the last answer takes another 30 ms of 100 ms.
+        // Three of four connections end at once. The last response takes another 30 ms of 100 ms.
         let short = ClosedLoop {
             connections: 4,
             sending_s: 0.1,

@@ -1,9 +1,9 @@
 //! Several variants against one baseline.
 //!
-//! With ten variants that all equal the baseline, ten intervals of 95 % together are wrong about
-//! once in three labs. Bonferroni's correction asks more of each, so that *all* of them hold
-//! together with the overall confidence. It is a little conservative here, where all comparisons
-//! share the baseline, and it needs no assumption at all.
+//! With ten variants that all equal the baseline, ten intervals of 95 % together are wrong about once in
+//! three labs. Bonferroni's correction gives each interval more confidence, so that *all* of them hold
+//! together with the overall confidence. It is a little conservative here, because all comparisons share the
+//! baseline, and it needs no assumption at all.
 
 use crate::paired;
 

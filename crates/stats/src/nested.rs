@@ -76,7 +76,7 @@ mod tests {
     use crate::normal;
     use crate::random::Random;
 
-    /// Rounds with these standard deviations between them and of their blocks.
+    /// Rounds with these standard deviations between rounds and of their blocks.
     fn rounds(
         seed: u64,
         (rounds, blocks): (usize, usize),

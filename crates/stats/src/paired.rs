@@ -97,10 +97,10 @@ pub enum Claim {
     },
 }
 
-/// Why two series cannot be compared.
+/// The reason why two series cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum PairError {
-    /// Pairs need equally many values.
+    /// The series have different lengths.
     #[error(
         "expected {baseline} rounds of the variant, the number of the baseline, found {variant}"
     )]
@@ -219,7 +219,7 @@ fn between(
     let ratio = are_positive
         .then(|| {
             let logs: Vec<f64> = pairs()
-                // By `libm`, not by the platform: the same recording gives the same digits on every
+                // By `libm`, not by the platform, so that the same recording gives the same digits on every
                 // machine.
                 .map(|(base, value)| libm::log(*value) - libm::log(*base))
                 .collect();
@@ -279,7 +279,8 @@ pub(crate) fn claim(interval: Interval) -> Claim {
     }
 }
 
-// The interval of logarithms has the same confidence: exponentiation keeps the order of its ends.
+// Exponentiates value and ends. The interval keeps its confidence, because exponentiation keeps the order of
+// its ends.
 pub(crate) fn exponentiate(logs: Estimate) -> Estimate {
     Estimate {
         value: libm::exp(logs.value),
@@ -343,7 +344,7 @@ pub fn wilcoxon_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     cut_averages(&walsh_averages(values)?, cut, confidence)
 }
 
-/// The interval between the two places at which sorted averages are cut.
+/// The interval between the two positions that cut the sorted averages.
 pub(crate) fn cut_averages(averages: &[f64], cut: Cut, confidence: f64) -> Option<Interval> {
     let last = averages.len().checked_sub(1)?;
     let end = |outer: usize, inner: usize| -> Option<f64> {

@@ -46,7 +46,7 @@ fn lower_half(first: usize, second: usize) -> Vec<f64> {
             let fewer = &mut by_second[other];
             // Downwards, because `fewer[count - other]` must still belong to the series shorter by one value.
             for count in (0..=middle).rev() {
-                // A largest value of the first series is above all of the second.
+                // If the largest value belongs to the first series, it is above all values of the second.
                 let with_own = if count >= other {
                     fewer[count - other]
                 } else {
@@ -67,7 +67,7 @@ fn approximate(first: usize, second: usize, tail: f64) -> Option<Cut> {
     let (m, n) = (first as f64, second as f64);
     let mean = m * n / 2.0;
     let deviation = (m * n * (m + n + 1.0) / 12.0).sqrt();
-    // Half a step: the statistic is whole, the normal distribution is not.
+    // Half a step, because the statistic is a whole number and the normal distribution is continuous.
     let count = (mean + normal::quantile(tail) * deviation - 0.5).floor();
     let below = |count: f64| normal::cumulative((count + 0.5 - mean) / deviation);
     (count >= 0.0).then(|| Cut::between(count as usize + 1, [count, count + 1.0].map(below), tail))

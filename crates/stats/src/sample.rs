@@ -1,6 +1,6 @@
 //! Descriptive statistics of a few plain values, such as one figure per round or per window.
 //!
-//! All functions return `None` for an empty slice and when a value is not a number.
+//! All functions return `None` for an empty slice or a value that is not a number.
 
 /// Arithmetic mean. `None` for an empty series or a value that is not a number.
 #[must_use]
@@ -66,7 +66,7 @@ pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let below = *sorted.get(index)?;
     let above = sorted.get(index + 1).copied().unwrap_or(below);
     let weight = position - position.floor();
-    // Not `below + weight * (above - below)` alone: that is NaN between equal infinities.
+    // Not `below + weight * (above - below)` alone, because that is NaN between equal infinities.
     if weight == 0.0 || below == above {
         return Some(below);
     }

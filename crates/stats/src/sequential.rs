@@ -10,10 +10,10 @@
 
 use std::ops::RangeInclusive;
 
-/// Rounds after which gates are looked at. The last one ends the run.
+/// Rounds after which gates are checked. The last one ends the run.
 pub const LOOKS: RangeInclusive<usize> = 6..=24;
 
-/// Of the chance of error, the share that each look may have.
+/// The share of the chance of error that each look may have.
 const LOOK_SHARE: f64 = 0.198;
 
 /// The confidence that the interval of each look must have, so that all looks together are right with

@@ -21,10 +21,10 @@ pub struct Shift {
     pub difference_ns: Estimate,
 }
 
-/// Why there is no shift function.
+/// The reason why there is no shift function.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ShiftError {
-    /// The rounds make no pairs.
+    /// The rounds do not form pairs.
     #[error(transparent)]
     Pair(#[from] PairError),
     /// A round without any request has no quantiles.

@@ -21,7 +21,7 @@ pub(crate) struct Cut {
     /// The interval reaches from the `rank`-th smallest value to the `rank`-th largest. At least 1. The
     /// interval has at least the requested confidence.
     pub(crate) rank: usize,
-    /// The way from these ends to the next values inward, as a share from 0 to 1.
+    /// The distance from these ends towards the next values inward, as a share from 0 to 1.
     pub(crate) inward: f64,
 }
 
@@ -45,7 +45,7 @@ impl Cut {
 }
 
 /// The cut of a discrete statistic with these probabilities of 0, 1, 2 …, for a chance of `tail` at either
-/// end. `None` when the least value alone is more likely.
+/// end. `None` if the smallest value alone is more likely.
 pub(crate) fn cut_of(probabilities: &[f64], tail: f64) -> Option<Cut> {
     let mut below = 0.0;
     for (value, probability) in probabilities.iter().enumerate() {
@@ -80,8 +80,8 @@ fn lower_half(rounds: usize) -> Vec<f64> {
     let mut probabilities = vec![0.0; middle + 1];
     probabilities[0] = 1.0;
     for rank in 1..=rounds {
-        // Downwards, so that each rank is used once. Halving at every step keeps the numbers
-        // probabilities, where counts would overflow.
+        // Downwards, so that each rank is used once. Halving at every step keeps probabilities, because
+        // counts would overflow.
         for sum in (0..=middle).rev() {
             let with_rank = if sum >= rank {
                 probabilities[sum - rank]
@@ -113,7 +113,7 @@ fn approximate(rounds: usize, tail: f64) -> Option<Cut> {
     let n = rounds as f64;
     let mean = n * (n + 1.0) / 4.0;
     let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
-    // Half a step: the statistic is whole, the normal distribution is not.
+    // Half a step, because the statistic is a whole number and the normal distribution is continuous.
     let sum = (mean + normal::quantile(tail) * deviation - 0.5).floor();
     let below = |sum: f64| normal::cumulative((sum + 0.5 - mean) / deviation);
     (sum >= 0.0).then(|| Cut::between(sum as usize + 1, [sum, sum + 1.0].map(below), tail))

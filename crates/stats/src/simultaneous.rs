@@ -15,18 +15,17 @@ use crate::random::Random;
 use crate::sample;
 use crate::signed_rank::{self, Cut};
 
-/// Up to this many rounds all sign patterns are tried, above as many random ones.
+/// Up to this many rounds, all sign patterns are tried. Above, the same number of random patterns is tried.
 const EXACT_ROUNDS_MAX: usize = 13;
 
-/// Up to this many rounds are flipped to find the confidence of comparisons.
+/// With more rounds, the confidence of comparisons is not found by flips.
 const FLIPPED_ROUNDS_MAX: usize = 100;
 
-/// Estimates of several figures, with intervals that contain all true values together with the
-/// given confidence. `figures` holds a row of per-round differences for each figure, all of the
-/// same rounds.
+/// Estimates of several figures, with intervals that contain all true values together with the given
+/// confidence. `figures` contains a row of per-round differences for each figure, all of the same rounds.
 ///
-/// Intervals are `None` when there are too few rounds for this many figures. The whole is `None` when
-/// there is no figure or no round, when rows differ in length, or when a value is not finite.
+/// Intervals are `None` if there are too few rounds for this many figures. The result is `None` if there is
+/// no figure or no round, if rows differ in length, or if a value is not finite.
 #[must_use]
 pub fn locations(figures: &[Vec<f64>], confidence: f64) -> Option<Vec<Estimate>> {
     let rounds = figures.first()?.len();
@@ -70,7 +69,8 @@ pub fn locations(figures: &[Vec<f64>], confidence: f64) -> Option<Vec<Estimate>>
 #[must_use]
 pub fn confidence_each(comparisons: &[Vec<Option<f64>>], overall: f64) -> f64 {
     let corrected = per_comparison_confidence(overall, comparisons.len());
-    // One comparison needs no correction. Flips of many rounds take long, and a run looks after each round.
+    // One comparison needs no correction. Flips of many rounds take long, and a run calls this after each
+    // round.
     let is_long = comparisons.iter().any(|row| row.len() > FLIPPED_ROUNDS_MAX);
     if comparisons.len() < 2 || is_long {
         return corrected;
@@ -108,7 +108,7 @@ fn common_chance(comparisons: &[Vec<Option<f64>>], allowed: f64) -> Option<f64> 
     let below = least.partition_point(|it| *it < reached);
     let before = below.checked_sub(1).map_or(0.0, |last| least[last]);
     let outside = [below, least.partition_point(|it| *it <= reached)].map(share);
-    // As the ends of intervals, chances between two rank sums are in proportion.
+    // Chances between two rank sums are in proportion, as for the ends of intervals.
     let inward = Cut::between(1, outside, allowed).inward;
     Some(before + inward * (reached - before))
 }
@@ -153,13 +153,13 @@ impl Ranked {
     }
 }
 
-/// A round's place by its distance from the center, and the side it is on.
+/// Rank of a round by its distance from the center, and its side.
 struct SignedRank {
     rank: usize,
     is_above: bool,
 }
 
-/// In the order of the rounds.
+/// The signed ranks, in the order of the rounds.
 fn signed_ranks(values: &[f64], center: f64) -> Vec<SignedRank> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|one, other| {
@@ -201,10 +201,11 @@ fn cut(figures: &[Vec<SignedRank>], rounds: usize, confidence: f64) -> Option<Cu
         clippy::cast_possible_truncation,
         reason = "a share of the number of patterns"
     )]
-    // Rounded down: more confidence than asked, never less.
+    // Rounded down, so that the confidence is never less than requested.
     let allowed = ((1.0 - confidence) * count) as usize;
     let rank = *worst.get(allowed)?;
-    // Patterns may tie at the cut: those below are outside of it, and those at it outside of the next one.
+    // Patterns may tie at the cut. Patterns below are outside of it, and patterns at it are outside of the
+    // next one.
     let outside = [
         worst.partition_point(|sum| *sum < rank),
         worst.partition_point(|sum| *sum <= rank),
@@ -222,7 +223,7 @@ fn smaller_sum(figure: &[SignedRank], flips: &[bool]) -> usize {
         .filter(|(signed, flip)| signed.is_above != **flip)
         .map(|(signed, _)| signed.rank)
         .sum();
-    // Two-sided: the sums above and below are equally surprising.
+    // Two-sided, because the sums above and below are equally surprising.
     above.min(total - above)
 }
 

@@ -145,11 +145,11 @@ mod tests {
 
     #[test]
     fn the_rate_of_equal_answers_is_exact_at_every_phase() {
-        // 63 ms of 45 ms and of 50 ms: a count says 1 or 2 of either.
+        // 63 ms of 45 ms and of 50 ms. A count gives 1 or 2 for either.
         for (latency_us, phases) in [(45_000, 45), (50_000, 50)] {
             for phase in 0..phases {
                 let waves = chain(phase * 1_000, vec![latency_us; 6]);
-                // Four connections that answer together.
+                // Four connections that get their responses together.
                 let all = (0..4).flat_map(|_| waves.clone());
                 let found = completed(all, &[(60_000, 123_000)]) / 63_000.0;
                 let expected = 4.0 / latency_us as f64;

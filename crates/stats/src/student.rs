@@ -38,7 +38,7 @@ pub(crate) fn within(t: f64, freedom: usize) -> f64 {
 
 /// The `t` with this probability within `-t` and `t`. `confidence` lies strictly between 0 and 1.
 pub(crate) fn quantile(confidence: f64, freedom: usize) -> f64 {
-    // Bisection over the angle, which is bounded where t is not.
+    // Bisection over the angle, because it is bounded and t is not.
     let (mut low, mut high) = (0.0, FRAC_PI_2);
     let scale = (freedom as f64).sqrt();
     for _ in 0..100 {

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use crate::normal;
 
-/// Up to here the exact distribution is counted out.
+/// Largest length of a series with the exact distribution.
 const EXACT_MAX: usize = 30;
 
 /// The probability (two-sided) that a series without any trend has a trend at least as clear as this series.
@@ -26,7 +26,7 @@ pub fn mann_kendall(values: &[f64]) -> Option<f64> {
     let n = count(values.len());
     let term = |n: f64| n * (n - 1.0) * 2.0f64.mul_add(n, 5.0);
     let variance = (term(n) - ties.iter().map(|length| term(count(*length))).sum::<f64>()) / 18.0;
-    // Every value is tied with every other: there is no order to test.
+    // All values are equal, so there is no order to test.
     if variance <= 0.0 {
         return Some(1.0);
     }

@@ -14,7 +14,7 @@
 use crate::paired::{Claim, Estimate, Overhead, PairError, claim, cut_averages, exponentiate};
 use crate::{paired, rank_sum, sample};
 
-/// The confidence that no fewer rounds than with pairs may support.
+/// This confidence needs at least the number of rounds that pairs need.
 const CONFIDENCE_DEFAULT: f64 = 0.95;
 
 /// The difference between `variant` and `baseline`. The values of the two belong to different runs.
@@ -79,7 +79,7 @@ pub fn rounds_needed(confidence: f64) -> usize {
     let fewest = paired::rounds_needed(confidence.min(CONFIDENCE_DEFAULT));
     // With 20 values each, the most extreme order has a chance of 1 in 7 x 10^10.
     (fewest..=20)
-        // By search: the most extreme order's chance has no inverse in closed form for two series.
+        // By search, because the most extreme order's chance has no closed inverse for two series.
         .find(|rounds| rank_sum::cut(*rounds, *rounds, confidence).is_some())
         .unwrap_or_else(|| paired::rounds_needed(confidence))
 }

@@ -18,7 +18,7 @@ use crate::student;
 /// The share of runs that would show a difference of [`detectable`].
 pub const POWER: f64 = 0.8;
 
-/// More rounds than this are never predicted.
+/// Largest number of rounds that is predicted.
 pub const ROUNDS_MAX: usize = 100_000;
 
 /// The share of the chance of error that the interval receives, if the run continues until that interval is

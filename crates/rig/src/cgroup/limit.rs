@@ -1,4 +1,4 @@
-//! Making a system's groups, limiting them and reading the limits back.
+//! Creates a system's groups, limits them and reads the limits back.
 
 use std::fmt::Display;
 use std::fs;
@@ -36,10 +36,10 @@ pub(crate) fn settle(
     (groups, settling.finish(limits))
 }
 
-/// The limits in force for groups that others have made.
+/// The limits in force for groups that another program created.
 pub(crate) fn limits_of(groups: &Groups) -> Enforced {
     let v2 = groups.v2.as_deref();
-    // `max` is no number, which is no limit.
+    // The text `max` is not a number and means no limit.
     let mut enforced = Enforced {
         cpus: v2.and_then(|dir| read_cpu_max(&dir.join("cpu.max"))),
         memory: v2.and_then(|dir| read_number(&dir.join("memory.max"))),
@@ -72,8 +72,7 @@ struct Settling<'a> {
 }
 
 impl Settling<'_> {
-    /// One group for counting and killing, limited if version 2 has the
-    /// controllers.
+    /// Joins one group for counting and killing. It is limited if version 2 has the controllers.
     fn join_v2(&mut self, v2: &Hierarchy, limits: Limits) {
         let mut wanted = Vec::new();
         if limits.cpus.is_some() && v2.offers("cpu") {
@@ -88,8 +87,8 @@ impl Settling<'_> {
                 Err(reason) => self.reasons.push(reason),
             }
         }
-        // No limit needs this group, so its absence is not reported: usage
-        // then comes from elsewhere and says so.
+        // No limit needs this group, so a failure is not reported. The usage then comes from another source,
+        // and names it.
         if let Ok(dir) = self.make(&v2.own) {
             self.groups.v2 = self.join(dir).ok();
         }
@@ -125,7 +124,7 @@ impl Settling<'_> {
             let _left_to_the_run = fs::remove_dir(&dir);
             return Err(reason);
         }
-        // Joined once the limits are set, so that the system never runs without them.
+        // Joined after the limits are set, so that the system never runs without them.
         self.groups.v2 = Some(self.join(dir)?);
         self.enforced.cpus = enforced.cpus;
         self.enforced.memory = enforced.memory;
@@ -195,15 +194,15 @@ impl Settling<'_> {
     /// Creates the group `PLACE/RUN/INSTANCE`.
     fn make(&self, place: &Path) -> Result<PathBuf, String> {
         let dir = place.join(self.instance);
-        // A second pass for a run folder that another run takes for a stale one
-        // (it is empty between two systems) and removes in between.
+        // Tried twice. Another run may take the run's folder for a stale one (it is empty between two
+        // systems) and remove it in between.
         fs::create_dir_all(&dir)
             .or_else(|_| fs::create_dir_all(&dir))
             .map_err(|error| denied("make", &dir, &error))?;
         Ok(dir)
     }
 
-    /// The same with controllers handed on from the run's group to the system's.
+    /// Like `make`, but also passes controllers from the run's group to the system's.
     fn make_handing_on(&self, place: &Path, enable: &str) -> Result<PathBuf, String> {
         let dir = place.join(self.instance);
         let run = dir
@@ -246,7 +245,7 @@ impl Settling<'_> {
     }
 }
 
-/// The group below which limited groups can be made in version 2.
+/// Returns the group that can contain limited groups in version 2.
 fn place_for(v2: &Hierarchy, wanted: &[&str]) -> Result<PathBuf, String> {
     let has_all = |file: PathBuf| {
         let listed = words(&file);
@@ -284,7 +283,7 @@ fn place_for(v2: &Hierarchy, wanted: &[&str]) -> Result<PathBuf, String> {
     ))
 }
 
-/// The file that limits a group, if one does.
+/// The file that limits a group, if there is one.
 fn limiting_file(group: &Path) -> Option<PathBuf> {
     ["cpu.max", "memory.max", "memory.high", "cpuset.cpus"]
         .into_iter()
@@ -307,7 +306,8 @@ fn read_v1_cpus(dir: &Path) -> Option<f64> {
     Some(f64::from(quota) / f64::from(period))
 }
 
-/// The limit of a version 1 group. Without one its file holds the most that fits, in whole pages.
+/// The limit of a version 1 group. Without a limit its file contains the largest possible number, in whole
+/// pages.
 fn read_v1_memory(dir: &Path) -> Option<u64> {
     const NO_LIMIT: u64 = 1 << 62;
     read_number(&dir.join("memory.limit_in_bytes")).filter(|bytes| *bytes < NO_LIMIT)
@@ -331,7 +331,7 @@ fn quota_us(cpus: f64) -> u64 {
     quota
 }
 
-/// `QUOTA PERIOD` as a number of CPUs.
+/// Parses `QUOTA PERIOD` as a number of CPUs.
 fn read_cpu_max(file: &Path) -> Option<f64> {
     let words = words(file);
     let quota: u32 = words.first()?.parse().ok()?;

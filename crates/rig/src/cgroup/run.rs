@@ -12,15 +12,15 @@ use crate::{clock, processes};
 
 const PREFIX: &str = "weighbridge-";
 
-/// A group cannot be removed before the kernel has buried its last process.
+/// Time limit of a removal. A group cannot be removed before the kernel has released its last process.
 const BURIAL: Duration = Duration::from_secs(2);
 
-/// The run of an owner and a keeper.
+/// The name of the run of an owner and a keeper.
 pub(crate) fn run_name(owner_pid: i32, owner_start: u64, keeper_pid: i32) -> String {
     format!("{PREFIX}{owner_pid}-{owner_start}-{keeper_pid}")
 }
 
-/// The processes that a name speaks of: owner, its start, keeper.
+/// Parses a run's name: owner, start of the owner, keeper.
 fn parse_run_name(name: &str) -> Option<(i32, u64, i32)> {
     let mut parts = name.strip_prefix(PREFIX)?.split('-');
     let owner = parts.next()?.parse().ok()?;
@@ -74,7 +74,7 @@ pub(crate) fn leftovers(hierarchies: &Hierarchies) -> Vec<Leftover> {
         let Some((owner, start, keeper)) = name.and_then(parse_run_name) else {
             continue;
         };
-        // A living keeper of a dead owner is just clearing up.
+        // A living keeper of a dead owner is just cleaning up.
         if processes::is_alive(owner, start) || processes::read(keeper).is_some() {
             continue;
         }

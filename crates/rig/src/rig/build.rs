@@ -16,12 +16,12 @@ const BUILD_LOOKS_UP: Duration = Duration::from_millis(50);
 const BUILD_GRACE: Duration = Duration::from_secs(1);
 
 impl Rig {
-    /// Carries out a build step: runs a command to its end. Whatever it leaves
-    /// running is ended. `stop` ends it early.
+    /// Runs the command of a build step to its end. Then ends every process that it has left running. `stop`
+    /// ends it early.
     ///
     /// # Errors
-    /// When it cannot be started, ends with anything but exit code 0, takes longer than its
-    /// `within`, or is interrupted.
+    /// If it cannot be started, ends with a status other than exit code 0, takes longer than its `within`, or
+    /// is interrupted.
     pub fn build(&mut self, step: &BuildSpec, stop: &AtomicBool) -> Result<(), BuildError> {
         let interrupted = || BuildError::Interrupted {
             name: step.name.clone(),

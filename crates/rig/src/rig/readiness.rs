@@ -39,8 +39,7 @@ impl Rig {
                 return Err(exited(system, status));
             }
             let answer = probe();
-            // Another process may have answered on the port of a system that
-            // has just ended.
+            // Another process may have responded on the port of a system that has just ended.
             if let State::Exited { status, .. } = self.state(system) {
                 return Err(exited(system, status));
             }
@@ -67,7 +66,7 @@ impl Rig {
                 }
                 Err(reason) => attempts.note(&reason, now),
             }
-            // Not a sleep: the end of the system ends the pause.
+            // Not a sleep, because the end of the system must end the pause.
             self.link.listen(pause.min(deadline - now));
             pause = longest.min(pause * 2);
         }

@@ -18,12 +18,13 @@ use super::Segments;
 /// Timeout of the kernel's response. A kernel responds at once, but without a timeout a strange kernel could
 /// delay the end of a load.
 const WITHIN: Duration = Duration::from_secs(1);
-/// Of one part of an answer. The kernel writes no more than a receiver has room for.
+/// Largest size of one part of a response, in bytes. The kernel never writes more than the receiver's buffer
+/// holds.
 const PART_MOST: usize = 64 << 10;
-/// Parts of an answer: some 100 connections are in one.
+/// Largest number of parts of a response. One part contains some 100 connections.
 const PARTS_MOST: usize = 10_000;
 
-// Of `linux/netlink.h`, `linux/sock_diag.h`, `linux/inet_diag.h` and `linux/tcp.h`.
+// From `linux/netlink.h`, `linux/sock_diag.h`, `linux/inet_diag.h` and `linux/tcp.h`.
 const HEADER: usize = 16;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const REQUEST_AND_DUMP: u16 = 0x301;
@@ -71,7 +72,7 @@ fn received<'p>(socket: &OwnedFd, part: &'p mut [u8]) -> Option<&'p [u8]> {
     part.get(..length)
 }
 
-/// All open TCP connections to this port. Its address is looked at in the answer.
+/// A request for all open TCP connections to this port. The address is compared in the response.
 fn question(peer: SocketAddr) -> [u8; QUESTION] {
     let mut bytes = [0; QUESTION];
     let length = u32::try_from(QUESTION).expect("a question is short");
@@ -143,7 +144,7 @@ fn connection(message: &[u8], peer: SocketAddr) -> Option<Segments> {
     }
 }
 
-/// Messages and attributes begin at multiples of 4.
+/// Rounds up, because messages and attributes begin at multiples of 4.
 fn aligned(length: usize) -> usize {
     length.next_multiple_of(4)
 }

@@ -1,4 +1,4 @@
-//! No process is left running, whichever process is killed.
+//! No process is left running, regardless of the process that is killed.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -92,7 +92,7 @@ fn folders_that_were_only_for_the_run_are_removed_and_what_they_link_to_stays() 
     assert!(other.join("kept").is_file());
 }
 
-/// An owner of a rig, in a process of its own, with a family that is complete.
+/// Starts an owner of a rig in a process of its own, and waits for its complete family.
 fn owner(scene: &Scene) -> (Child, u32) {
     let owner = Command::new(FIXTURE)
         .arg("owner")

@@ -1,4 +1,4 @@
-//! The rig's claims, on real processes.
+//! Tests of the rig on real processes.
 
 // `cfg(test)` makes clippy treat helpers as test code.
 #[cfg(test)]

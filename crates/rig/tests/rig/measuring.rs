@@ -1,4 +1,4 @@
-//! Usage and limits.
+//! Tests of usage and limits.
 
 use std::process::Command;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn cpu_time_is_what_the_system_itself_says_it_used() {
     assert!(usage.context_switches.is_some());
     let is_counted = std::path::Path::new("/proc/self/schedstat").exists();
     assert_eq!(usage.waited_for_cpu.is_some(), is_counted);
-    // Once it is stopped the usage is still there.
+    // After the stop, the usage is still available.
     let last = rig.stop(system, DEADLINE).usage.unwrap();
     assert!(last.cpu >= usage.cpu);
     assert_eq!(last.source, usage.source);

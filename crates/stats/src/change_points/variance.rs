@@ -7,20 +7,19 @@
 use super::{ODD, Point, Segment};
 use crate::sample;
 
-/// Share of the differences of neighbors that tell the scale. The largest fifth may be changes of the level
-/// and odd runs.
+/// Share of the differences of neighbors that determines the scale. The largest fifth may be changes of the
+/// level and odd runs.
 const SHARE: f64 = 0.8;
 
-/// Half-width that has [`SHARE`] of a standard normal distribution.
+/// Half-width that contains [`SHARE`] of a standard normal distribution.
 const SHARE_DEVIATIONS: f64 = 1.281_551_565_544_6;
 
-/// Correlation that is likely before anything is seen, and the number of runs that outweigh it. Both are
-/// chosen so that correlated and independent histories have few false changes
-/// (`tests/simulated_labs/history.rs`).
+/// Likely correlation without any data, and the number of runs that outweigh it. Both are chosen so that
+/// correlated and independent histories have few false changes (`tests/simulated_labs/history.rs`).
 const CORRELATION_BEFORE: f64 = 0.45;
 const RUNS_BEFORE: f64 = 20.0;
 
-/// Most correlation of neighbors that is allowed for.
+/// Upper limit of the correlation of neighbors.
 const CORRELATION_MAX: f64 = 0.8;
 
 /// Variances of values that do not depend on their neighbors. Each variance is the value's own error plus the

@@ -1,4 +1,4 @@
-//! Claims about histograms.
+//! Tests of histograms.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Claims about paired overhead.
+//! Tests of paired overhead.
 
 use proptest::prelude::*;
 
@@ -150,7 +150,7 @@ fn one_spoiled_round_hardly_moves_the_estimate() {
 
 #[test]
 fn a_disputed_sign_is_noticed() {
-    // The plain medians say +1, while most rounds, by far, were lower.
+    // The plain difference of medians is +1, although most rounds, by far, were lower.
     let baseline = [0.0, 0.0, 0.0, 10.0, 10.0, 10.0, 10.0];
     let variant = [-9.0, -9.0, -9.0, -1.0, 11.0, 11.0, 11.0];
     let compared = overhead(&baseline, &variant, 0.95).unwrap();
@@ -211,7 +211,7 @@ proptest! {
         let critical = cut.rank - 1;
         let middle = f64::midpoint(interval.low, interval.high);
         let reach = interval.half_width() + 1e-9;
-        // Centers just outside are rejected by Wilcoxon's test, those inside are not.
+        // Wilcoxon's test rejects centers just outside, and does not reject centers inside.
         for (center, is_rejected) in [
             (middle, false),
             (interval.low + 1e-9, false),

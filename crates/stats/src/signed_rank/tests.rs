@@ -1,4 +1,4 @@
-//! Claims about the signed-rank distribution.
+//! Tests of the signed-rank distribution.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn too_few_rounds_have_no_cut() {
     }
     assert_eq!(cut(7, 0.99), None);
     assert_eq!(cut(8, 0.99).map(|cut| cut.rank), Some(1));
-    // The most that six rounds can have is 1 - 2/64, exactly.
+    // The highest confidence of six rounds is exactly 1 - 2/64.
     assert_eq!(cut(6, 0.968_75).map(|cut| cut.rank), Some(1));
     assert_eq!(cut(6, 0.968_76), None);
 }

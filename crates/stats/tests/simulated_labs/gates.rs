@@ -1,4 +1,4 @@
-//! Gates that are looked at after every round: how often they are decided wrongly, and how soon.
+//! Gates that are checked after every round: the rate of wrong decisions, and the time until a decision.
 
 use std::fmt::Write as _;
 

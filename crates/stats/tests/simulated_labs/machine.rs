@@ -45,8 +45,7 @@ impl Machine {
         }
     }
 
-    /// Mean latency of each round: (baseline, variant), the variant being slower by the share
-    /// `effect`.
+    /// Mean latency of each round as (baseline, variant). The variant is slower by the share `effect`.
     pub(crate) fn lab(&mut self, rounds: usize, order: Order, effect: f64) -> (Vec<f64>, Vec<f64>) {
         let truth = [1.0, 1.0 + effect];
         let mut found = [vec![0.0; rounds], vec![0.0; rounds]];
@@ -68,8 +67,8 @@ impl Machine {
         (baseline, variant)
     }
 
-    /// Mean latencies of several equal systems, one row each, measured round by round. Each round
-    /// begins with another one.
+    /// Mean latencies of several equal systems, one row each, measured round by round. Each round begins with
+    /// another system.
     pub(crate) fn equal_systems(&mut self, systems: usize, rounds: usize) -> Vec<Vec<f64>> {
         let mut rows = vec![Vec::new(); systems];
         for _ in 0..rounds {
@@ -82,8 +81,8 @@ impl Machine {
         rows
     }
 
-    /// One quantile of the latency of each round, in ms: (baseline, variant), the variant adding
-    /// `added` ms to every request.
+    /// One quantile of the latency of each round, in ms, as (baseline, variant). The variant adds `added` ms
+    /// to every request.
     pub(crate) fn quantiles(
         &mut self,
         rounds: usize,
@@ -98,8 +97,8 @@ impl Machine {
             .unzip()
     }
 
-    /// Histograms of the latency of each round: (baseline, variant), the variant adding `added_ms`
-    /// to every request.
+    /// Histograms of the latency of each round as (baseline, variant). The variant adds `added_ms` to every
+    /// request.
     pub(crate) fn histograms(
         &mut self,
         rounds: usize,
@@ -125,8 +124,8 @@ impl Machine {
         }
     }
 
-    /// Differences between two equal systems, a row for each of seven quantiles. Quantiles of one
-    /// measurement share its luck and have a little of their own.
+    /// Differences between two equal systems, a row for each of seven quantiles. Quantiles of one measurement
+    /// share its error and have a small error of their own.
     pub(crate) fn shifts(&mut self, rounds: usize) -> Vec<Vec<f64>> {
         let mut rows = vec![Vec::new(); 7];
         for _ in 0..rounds {
@@ -170,7 +169,7 @@ impl Machine {
             let expected = requests * density * width;
             let count = self.poisson(expected);
             if count > 0 {
-                // Anywhere within its class, so that classes leave no trace.
+                // Anywhere within its class, so that classes do not show in the result.
                 let place = z + width * (self.random.uniform() - 0.5);
                 let latency_ms = (SPREAD * place).exp() * slowness + added_ms;
                 histogram.record_n_ns((latency_ms * 1e6) as u64, count);
@@ -179,7 +178,7 @@ impl Machine {
         histogram
     }
 
-    /// Knuth's multiplication for few, the normal distribution for many.
+    /// Knuth's multiplication for small means, the normal distribution for large ones.
     fn poisson(&mut self, mean: f64) -> u64 {
         if mean > 30.0 {
             return (mean + mean.sqrt() * self.random.normal()).round().max(0.0) as u64;
@@ -194,7 +193,7 @@ impl Machine {
         count
     }
 
-    /// Starts a system, and lets the machine drift on.
+    /// Starts a system, and advances the drift of the machine.
     fn start(&mut self) -> f64 {
         self.slowness *= 1.0 + DRIFT * self.random.normal();
         self.slowness * (1.0 + RESTART * self.random.normal())

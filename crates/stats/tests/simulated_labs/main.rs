@@ -186,7 +186,7 @@ fn simultaneous_intervals_contain_all_true_differences_as_often_as_promised() {
 
 #[test]
 fn gates_that_are_looked_at_after_every_round_are_decided_rightly() {
-    // Exactly at the limit, where any decision is wrong on one of both sides.
+    // Exactly at the limit, so that any decision is wrong on one of both sides.
     for (spoiled, most) in [(None, 0.055), (Some(10), 0.055)] {
         let mut wrong = 0;
         let runs = 4_000;

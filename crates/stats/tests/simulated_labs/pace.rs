@@ -9,7 +9,7 @@ use stats::{covariate, paired, sample};
 
 use crate::machine::Machine;
 
-/// A request to the baseline at the machine's usual speed, in microseconds.
+/// Latency of a request to the baseline at the machine's usual speed, in microseconds.
 const BASELINE_US: f64 = 200.0;
 /// Standard deviation of the effect of a start on all requests of a server, in microseconds.
 const START_US: f64 = 8.0;
@@ -18,17 +18,17 @@ const START_SHARE: f64 = 0.03;
 /// The share of rounds that are spoiled, if any are.
 const SPOILED: f64 = 0.12;
 
-/// Rounds that differ from the others.
+/// Kinds of unusual rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Odd {
     Never,
     /// A tenth of the rounds is five times as far from the usual speed.
     Far,
-    /// Some rounds are slow, and the luck of their starts is six times as large.
+    /// Some rounds are slow, and the scatter of their starts is six times as large.
     SlowAndNoisy,
     /// The machine has two speeds, and is slower by a quarter in a fifth of the rounds.
     TwoSpeeds,
-    /// One round of each run is slower by half, so that it decides about the slope.
+    /// One round of each run is slower by half, so that it decides the slope.
     OneFar,
 }
 
@@ -42,7 +42,7 @@ struct Runs {
     /// Standard deviation of the logarithm of the machine's speed.
     mood: f64,
     odd: Odd,
-    /// Standard deviation of the others' own luck, as a share.
+    /// Standard deviation of the other variants' own scatter, as a share.
     others_luck: f64,
 }
 
@@ -54,12 +54,12 @@ struct Score {
     half_width_us: f64,
 }
 
-/// A seeded source of made-up machines.
+/// A seeded source of simulated machines.
 struct World(Machine);
 
 impl World {
     fn share(&mut self) -> f64 {
-        // 0 excluded, for the logarithm below.
+        // 0 is excluded, because the logarithm below needs a positive number.
         (self.0.random.below(1 << 30) as f64 + 1.0) / f64::from(1_u32 << 30)
     }
 
@@ -67,8 +67,8 @@ impl World {
         (-2.0 * self.share().ln()).sqrt() * (2.0 * PI * self.share()).cos()
     }
 
-    /// Baseline, variant, the covariate by others, and the true mean difference of the rounds that are usual
-    /// by that covariate.
+    /// Returns baseline, variant, the covariate from other variants, and the true mean difference of the
+    /// rounds that are usual by that covariate.
     fn run(&mut self, runs: &Runs) -> (Vec<f64>, Vec<f64>, Vec<f64>, f64) {
         let (mut base, mut own, mut others, mut truths) = (vec![], vec![], vec![], vec![]);
         for round in 0..runs.rounds {
@@ -274,7 +274,7 @@ fn a_machine_that_changes_its_speed_makes_plain_intervals_more_than_twice_as_wid
 
 #[test]
 fn the_baseline_as_covariate_would_break_the_promise() {
-    // Equal systems on a steady machine: all that differs is their luck at the start.
+    // Equal systems on a steady machine differ only by the scatter of their starts.
     let (labs, rounds) = (1_000, 12);
     let claimed = (0..labs).filter(|seed| {
         let mut world = World(Machine::new(*seed));

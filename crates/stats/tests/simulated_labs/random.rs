@@ -1,4 +1,4 @@
-//! Repeatable random numbers of made-up machines.
+//! Repeatable random numbers for simulated machines.
 
 use std::f64::consts::PI;
 

@@ -26,7 +26,7 @@ fn coverage(
     inside.map(|count| count as f64 / labs as f64)
 }
 
-/// Round by round, as reports show it.
+/// Intervals from differences round by round, as reports show them.
 fn paired(_seed: u64, baseline: &[Histogram], variant: &[Histogram]) -> Vec<Interval> {
     let figures = |rounds: &[Histogram], quantile| -> Vec<f64> {
         let values = rounds
@@ -44,7 +44,7 @@ fn paired(_seed: u64, baseline: &[Histogram], variant: &[Histogram]) -> Vec<Inte
     QUANTILES.iter().map(interval).collect()
 }
 
-/// Over the requests of all rounds together.
+/// Intervals over the requests of all rounds together.
 fn pooled(_seed: u64, baseline: &[Histogram], variant: &[Histogram]) -> Vec<Interval> {
     let shifts = pooled_shift(baseline, variant, &QUANTILES, CONFIDENCE)
         .expect("simulated rounds are pairs");
@@ -59,8 +59,8 @@ fn pooled(_seed: u64, baseline: &[Histogram], variant: &[Histogram]) -> Vec<Inte
         .collect()
 }
 
-/// As `pooled`, but with the requests of each round redrawn too, as the literature on nested
-/// resampling often has it.
+/// Like `pooled`, but it also redraws the requests of each round, as the literature on nested resampling
+/// often recommends.
 fn pooled_with_requests_redrawn(
     seed: u64,
     baseline: &[Histogram],

@@ -9,23 +9,23 @@ use stats::sample;
 use crate::random::Random;
 use crate::{CONFIDENCE, compare};
 
-/// Rounds of a run, which takes half a minute with two gateways.
+/// Number of rounds in a run. With two gateways the run takes half a minute.
 const ROUNDS: usize = 8;
-/// Due times of a round.
+/// Number of due times in a round.
 const CYCLES: usize = 200;
-/// From one due time to the next, in nanoseconds: 100 requests a second.
+/// Time from one due time to the next, in nanoseconds: 100 requests a second.
 const GAP_NS: u64 = 10_000_000;
 /// Standard deviation of the effect of a start on all requests of a server, in microseconds. In a difference
 /// of two it is 3.5.
 const START_US: f64 = 2.5;
-/// Requests that are slow for reasons of their own.
+/// Share of requests that are slow for reasons of their own.
 const SLOW_SHARE: f64 = 0.01;
 /// Share of requests that also wait for a core when other programs keep the cores busy, such as a compiler in
 /// another terminal on two cores.
 const WAITING_SHARE: f64 = 0.15;
 /// Mean wait of these requests, in microseconds.
 const WAIT_US: f64 = 2_000.0;
-/// Times the host takes a core, a round.
+/// Number of times that the host takes a core in a round.
 const THEFTS: f64 = 2.0;
 /// Share of these thefts that the kernel counts.
 const COUNTED_SHARE: f64 = 0.7;
@@ -46,9 +46,9 @@ pub(crate) enum Asked {
 /// The cost that the variant adds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cost {
-    /// To each request, in microseconds.
+    /// Added to each request, in microseconds.
     Each(f64),
-    /// To a tenth of the requests, in microseconds.
+    /// Added to a tenth of the requests, in microseconds.
     Tenth(f64),
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn scores(runs: u64, asked: Asked, cost: Cost) -> [Score; 5] {
 /// Latencies of the cycles that count, in microseconds, each with its query: baseline and variant.
 struct Round {
     own: [Vec<(usize, f64)>; 2],
-    /// Of the cycles that count for both.
+    /// Differences of the cycles that count for both.
     pairs: Vec<f64>,
 }
 
@@ -230,8 +230,8 @@ impl World {
         counted(&slots, &thefts, (end_ns, queries))
     }
 
-    /// When the host takes the core on which a server would run, for how long, and whether the kernel
-    /// counts it.
+    /// Times when the host takes the core of a server: the start, the length, and a flag that is true if the
+    /// kernel counts it.
     fn thefts(&mut self, end_ns: u64) -> Vec<(u64, u64, bool)> {
         let mut thefts = Vec::new();
         let mut at = 0.0;
@@ -247,7 +247,7 @@ impl World {
     }
 }
 
-/// A request at work or due while the core is away waits until it is back.
+/// A request that is in work or due while the core is away waits until the core is back.
 fn stall(slots: &mut [(u64, f64)], thefts: &[(u64, u64, bool)]) {
     for (due_ns, us) in slots {
         let end_ns = *due_ns + (*us * 1e3) as u64;

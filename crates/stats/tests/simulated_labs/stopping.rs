@@ -55,7 +55,7 @@ impl Wish {
     }
 }
 
-/// Looks after every round from the pilot on, and stops at the first that is narrow enough.
+/// Checks the width after every round from the pilot on, and stops at the first round that is narrow enough.
 fn until(seed: u64, effect: f64, wish: Wish) -> Option<Ended> {
     let (baseline, variant) = Machine::new(seed).lab(ROUNDS_MAX, Order::Interleaved, effect);
     let mut promised = None;
@@ -91,7 +91,7 @@ fn share(labs: u64, effect: f64, wish: Wish, is_so: impl Fn(&Ended) -> bool) -> 
     f64::from(so) / f64::from(all)
 }
 
-/// Wishes that end labs after some 10, 16, 25 and 40 rounds: the harm of looking is greatest in the
+/// Wishes that end labs after some 10, 16, 25 and 40 rounds. The harm of repeated looks is greatest in the
 /// middle.
 const WISHES: [f64; 4] = [0.0115, 0.0085, 0.0065, 0.005];
 
@@ -100,9 +100,9 @@ pub(crate) const LABS: u64 = 500;
 
 /// Rate of claimed differences in labs of equal systems that end at a width.
 pub(crate) struct Alarms {
-    /// Over all pilots and wishes.
+    /// Rate over all pilots and wishes.
     pub(crate) all: f64,
-    /// Of the pilot and wish that have most.
+    /// Rate of the worst pilot and wish.
     pub(crate) most: f64,
 }
 
@@ -120,7 +120,7 @@ impl Alarms {
     }
 }
 
-/// As `--until` has it. Computed once, for the test and for the table.
+/// With the correction of `--until`. Computed once, for the test and for the table.
 pub(crate) static WATCHED: LazyLock<Alarms> = LazyLock::new(|| Alarms::of(Wish::watched));
 /// Without the correction for repeated looks.
 pub(crate) static PLAIN: LazyLock<Alarms> = LazyLock::new(|| Alarms::of(Wish::plain));
@@ -136,7 +136,7 @@ fn stopping_at_a_width_keeps_the_promise_because_its_intervals_are_made_for_it()
 
 #[test]
 fn stopping_when_zero_is_excluded_would_raise_many() {
-    // The rule that people use by hand: one more round until it is significant, 30 at the most.
+    // The usual manual rule: one more round until it is significant, 30 at the most.
     let alarms = (0..200)
         .filter(|seed| {
             let (baseline, variant) = Machine::new(*seed).lab(30, Order::Interleaved, 0.0);

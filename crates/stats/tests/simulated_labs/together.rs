@@ -1,4 +1,5 @@
-//! Several variants against one baseline: how often all intervals hold, and how wide they are.
+//! Several variants against one baseline: the rate of labs with all intervals right, and the width of the
+//! intervals.
 
 use std::fmt::Write as _;
 
@@ -38,7 +39,7 @@ pub(crate) struct Kept {
     half_width: f64,
 }
 
-/// With the confidence that each lab needs, and with Bonferroni's.
+/// Results with the confidence that each lab needs, and with Bonferroni's confidence.
 pub(crate) fn kept(labs: u64, size: (usize, usize), spoiled: Option<usize>) -> [Kept; 2] {
     let bonferroni = stats::per_comparison_confidence(CONFIDENCE, size.0);
     let mut sums = [(0.0, 0.0); 2];
