@@ -161,7 +161,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         withheld: Cell::new(0),
         runs: Cell::new(0),
     };
-    // Ends with this function, and in any case with this process.
+    // The processes end with this function, and in any case with this process.
     let _burners = args.busy.then(Burners::start).transpose()?;
     for piece in others {
         bench.rate.set(args.rate.unwrap_or(piece.rate()));
@@ -180,7 +180,7 @@ fn finish(piece: Piece, section: &str, args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The section of services of any latency, which needs no program but `weigh`.
+/// The section about services of any latency. It needs only the program `weigh`.
 fn of_latency(args: &Args) -> anyhow::Result<String> {
     let folder = match &args.programs {
         Some(folder) => folder.clone(),
@@ -221,7 +221,7 @@ fn section(bench: &Bench, piece: Piece, args: &Args) -> anyhow::Result<String> {
     }
 }
 
-/// True if one of the filters has only words of that name. Without a filter every row is wanted.
+/// True if one of the filters has only words of that name. Without a filter every row matches.
 fn is_wanted(name: &str, filters: &[String]) -> bool {
     let words: Vec<&str> = name.split(' ').collect();
     let is_named = |filter: &String| filter.split_whitespace().all(|word| words.contains(&word));

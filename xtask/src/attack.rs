@@ -73,7 +73,8 @@ const RULES: &str = "rules";
 /// The document with the summary, and the title of the summary.
 const SUMMARY: (&str, &str) = ("README.md", "attacks");
 
-/// Descriptors that this program needs: more than the services have, for the sockets to them.
+/// Number of descriptors that this program needs. It is more than the services have, because of the sockets
+/// to them.
 const OWN_DESCRIPTORS: u64 = 4 * DESCRIPTORS;
 
 /// Time that a service has to release the resources of an attack.
@@ -125,8 +126,8 @@ fn write_summary() -> anyhow::Result<()> {
     page::write(SUMMARY.0, SUMMARY.1, &table::summary(&document))
 }
 
-/// Becomes true at Ctrl-C. Everything that was started ends when its owner is dropped, so a signal
-/// has only to be seen.
+/// Becomes true at Ctrl-C. Every started process ends when its owner is dropped, so the signal only needs to
+/// be noticed.
 pub(crate) fn stop_signal() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -148,7 +149,7 @@ fn chosen<T: Copy>(asked: &[T], all: &[T]) -> Vec<T> {
     if asked.is_empty() { all } else { asked }.to_vec()
 }
 
-/// All attacks on one service.
+/// Runs all attacks on one service.
 fn attacked(
     args: &Args,
     service: Service,
@@ -166,7 +167,7 @@ fn attacked(
         let length = Duration::from_secs(args.seconds);
         let row = one(service, attack, programs, (length, stop))
             .with_context(|| format!("{} against {}", attack.word(), service.word()))?;
-        // Honest clients come first, and the others are held against them.
+        // Honest clients come first, and the attacks are compared with them.
         let p99 = row.beside.p99().filter(|_| row.beside.failed == 0);
         match attack {
             Attack::Load => loaded = p99,
@@ -190,7 +191,7 @@ fn attacked(
     Ok(rows)
 }
 
-/// One attack on a service that was started for it.
+/// Runs one attack on a new process of the service.
 fn one(
     service: Service,
     attack: Attack,
@@ -234,12 +235,12 @@ fn one(
         after,
         held_before,
         held_most: most.most(peak).most(held_before),
-        // It may have ended since.
+        // The process may have ended since.
         held_after: held_after.and(running.process.holding()),
     })
 }
 
-/// The most that a process holds until the end.
+/// Samples the resources of a process until the end, and returns the largest values.
 fn watch(process: &Process, is_over: &AtomicBool) -> Holding {
     let mut most = Holding::default();
     while !is_over.load(Ordering::Relaxed) {

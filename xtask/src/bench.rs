@@ -88,7 +88,7 @@ pub(crate) fn load(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs all generators at one task and makes a table of it.
+/// Runs all generators at one task and returns a table.
 fn compare(args: &Args, task: Task, weigh: &Path, nginx: &Nginx) -> anyhow::Result<String> {
     let is_wanted = |generator: &Generator| {
         args.only.is_empty() || args.only.iter().any(|word| generator.name.contains(word))
@@ -141,7 +141,7 @@ fn compare(args: &Args, task: Task, weigh: &Path, nginx: &Nginx) -> anyhow::Resu
 /// The document with the tables.
 const DOCUMENT: &str = "docs/bench-load.md";
 
-/// Builds weigh as it is released.
+/// Builds weigh with the release profile.
 pub(crate) fn built() -> anyhow::Result<PathBuf> {
     Ok(programs("release", &["weigh"])?.join("weigh"))
 }
@@ -161,7 +161,7 @@ pub(crate) fn programs(profile: &str, packages: &[&str]) -> anyhow::Result<PathB
     if !output.status.success() {
         bail!("{} do not build", packages.join(", "));
     }
-    // Asked of cargo: the target folder may be elsewhere.
+    // Read from cargo's output, because the target folder may be elsewhere.
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
@@ -171,7 +171,7 @@ pub(crate) fn programs(profile: &str, packages: &[&str]) -> anyhow::Result<PathB
         .with_context(|| format!("cargo does not say where it put {named}"))
 }
 
-/// A program on the path.
+/// True if the program is on PATH.
 pub(crate) fn is_on_path(program: &Path) -> bool {
     Command::new("sh")
         .args(["-c", "command -v -- \"$0\" >/dev/null"])

@@ -13,7 +13,7 @@ use crate::test_run::{Selection, Tally};
 /// every time, and `PROPTEST_CASES` sets their number.
 const PROPERTIES_SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "20261122");
 
-/// Everything CI runs, cheapest first.
+/// Runs all steps of CI, cheapest first.
 pub(crate) fn ci() -> anyhow::Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     tidy()?;
@@ -49,7 +49,7 @@ fn tests(notes: &Notes, tally: &mut Tally) -> anyhow::Result<()> {
         programs: &[],
         environment: &[PROPERTIES_SEED, noted],
     })?;
-    // One at a time: each of them loads a server, and two would disturb each other.
+    // One at a time, because each of them loads a server, and two would disturb each other.
     tally.run(Selection {
         cargo: &["--package", "e2e"],
         programs: &["--test-threads=1"],
@@ -57,8 +57,7 @@ fn tests(notes: &Notes, tally: &mut Tally) -> anyhow::Result<()> {
     })
 }
 
-/// The coprocessor in Rust is a workspace of its own, as the other languages are, and no member
-/// of this one.
+/// The coprocessor in Rust is a workspace of its own, like the other languages, and not a member of this one.
 fn coprocessor_lints() -> anyhow::Result<()> {
     let manifest = ["--manifest-path", "systems/coprocessors/rust/Cargo.toml"];
     cargo(&["fmt", manifest[0], manifest[1], "--check"], &[])?;
@@ -79,7 +78,7 @@ fn coprocessor_lints() -> anyhow::Result<()> {
     )
 }
 
-/// The rules of the house, which are tests of this crate.
+/// Runs the rules of the repository, which are tests of this crate.
 pub(crate) fn tidy() -> anyhow::Result<()> {
     cargo(&["test", "--locked", "--quiet", "--package", "xtask"], &[])
 }

@@ -8,7 +8,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Waits until a moment, if it has not come.
+/// Waits until the given time, if it is in the future.
 #[expect(clippy::disallowed_methods, reason = "a client sends on schedule")]
 pub(crate) fn wait_until(moment: Instant) {
     std::thread::sleep(moment.saturating_duration_since(now()));

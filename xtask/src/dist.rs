@@ -51,7 +51,7 @@ const TARGETS: [Target; 2] = [
     },
 ];
 
-/// Builds for each target and packs it.
+/// Builds and packs each target.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let out = root().join(&args.out);
     fs::create_dir_all(&out)?;
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let work = tempfile::tempdir()?;
     let mut files = Vec::new();
     let mut said = Vec::new();
-    // Described by a program that runs here, whatever the other targets are.
+    // A program for this machine prints the descriptions, regardless of the targets.
     let mut described: Option<PathBuf> = None;
     for target in wanted {
         let program = match &args.program {
@@ -184,7 +184,7 @@ fn recipe(out: &Path, version: &str) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Writes `SHA256SUMS`, as `sha256sum --check` reads it.
+/// Writes `SHA256SUMS` in the format of `sha256sum --check`.
 fn sums(out: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
     let mut text = String::new();
     for file in files {

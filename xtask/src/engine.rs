@@ -39,7 +39,7 @@ enum Act {
 /// Time limit of a start, and of a stop.
 const WITHIN: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(100);
-/// The longest path of a socket that the kernel takes, and its name.
+/// Longest path of a socket that the kernel accepts, in bytes.
 const LONGEST: usize = 107;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -64,7 +64,7 @@ fn up(folder: &Path, storage: &str) -> anyhow::Result<()> {
                 .with_context(|| format!("`{}` can be made", folder.display()))?;
         }
         let log = File::create(folder.join("dockerd.log"))?;
-        // A group of its own: Ctrl-C in this terminal is not meant for it.
+        // In a process group of its own, so that Ctrl-C in this terminal does not reach it.
         let mut engine = Command::new("dockerd")
             .arg(format!("--host=unix://{}", socket.display()))
             .arg(format!("--data-root={}", folder.join("data").display()))
@@ -111,7 +111,7 @@ fn down(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The engine of this folder, if it runs: a number alone may belong to another program by now.
+/// The engine of this folder, if it runs. The process id alone may belong to another program by now.
 fn pid_of(folder: &Path) -> Option<Pid> {
     let text = fs::read_to_string(folder.join("docker.pid")).ok()?;
     let pid = Pid::from_raw(text.trim().parse().ok()?)?;

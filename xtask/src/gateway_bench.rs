@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The folder, if all programs are in it.
+/// Returns the folder, if all programs are in it.
 fn complete(folder: &Path) -> anyhow::Result<PathBuf> {
     for program in PROGRAMS {
         let path = folder.join(program);
@@ -134,7 +134,7 @@ fn complete(folder: &Path) -> anyhow::Result<PathBuf> {
 enum Load {
     /// At a fixed rate.
     Open,
-    /// The next when the last is answered.
+    /// Each connection sends the next request after the response to the last one.
     Closed,
 }
 
@@ -149,7 +149,7 @@ struct Figures {
 struct Bench {
     weigh: PathBuf,
     folder: tempfile::TempDir,
-    /// Before the origin, which it asks, so that it is ended first.
+    /// Before the origin, so that the gateway ends first.
     gateway: Process,
     gateway_address: String,
     _origin: Process,
@@ -260,7 +260,7 @@ impl Bench {
         })
     }
 
-    /// Resident memory of the gateway.
+    /// Resident memory of the gateway in MiB.
     fn gateway_mib(&self) -> anyhow::Result<f64> {
         let held = self.gateway.holding().context("the gateway runs")?;
         Ok(held.memory as f64 / f64::from(1 << 20))

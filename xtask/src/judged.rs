@@ -19,7 +19,7 @@ const ALLOWED_ONE_IN: usize = 5;
 pub(crate) struct Notes(PathBuf);
 
 impl Notes {
-    /// An empty file in the target folder.
+    /// Creates an empty file in the target folder.
     pub(crate) fn begin() -> anyhow::Result<Notes> {
         let path = root().join("target/judged.txt");
         let folder = path.parent().expect("the file lies in a folder");
@@ -34,7 +34,7 @@ impl Notes {
         self.0.to_str().expect("the checkout has a UTF-8 path")
     }
 
-    /// Prints the claims that were not judged. An error when they are more than a fifth.
+    /// Prints the claims that were not judged. Returns an error if they are more than a fifth.
     pub(crate) fn conclude(&self) -> anyhow::Result<()> {
         let text = fs::read_to_string(&self.0)
             .with_context(|| format!("{} cannot be read", self.0.display()))?;
@@ -62,7 +62,7 @@ enum State {
 struct Claims(BTreeMap<String, State>);
 
 impl Claims {
-    /// From the notes, and from the sources, which give the test at a line its name.
+    /// Reads the claims from the notes. The sources supply the name of the test at a line.
     fn of(notes: &str, source: &dyn Fn(&str) -> Option<String>) -> Claims {
         let mut claims = BTreeMap::new();
         for line in notes.lines() {
@@ -72,7 +72,7 @@ impl Claims {
             };
             let reason = fields.collect::<Vec<_>>().join(" ");
             let entry = claims.entry(test_at(place, source)).or_insert(State::Ran);
-            // A test that judged one part and not another has not judged its claim.
+            // If a test judged one part and not another, its claim was not judged.
             match state {
                 "not-run" => *entry = State::NotRun(reason),
                 "absent" => *entry = State::Absent(reason),
@@ -124,14 +124,14 @@ impl Claims {
     }
 }
 
-/// The name of the test function that holds the line, after its module: `cost::a_limit_is_…`.
+/// The name of the test function that contains the line, after its module: `cost::a_limit_is_…`.
 fn test_at(place: &str, source: &dyn Fn(&str) -> Option<String>) -> String {
     let (file, line) = place.rsplit_once(':').unwrap_or((place, ""));
-    // A note without a line has no test above it, and is shown by its place.
+    // A note without a line number has no test, and is shown by its place.
     let line: usize = line.parse().unwrap_or(0);
-    // A source that is gone since gives no name.
+    // A source that was removed since gives no name.
     let text = source(file).unwrap_or_default();
-    // Tests are at the left margin or one step in.
+    // Tests start at the left margin or one indentation in.
     let names = text.lines().take(line).filter_map(|line| {
         let is_outer = line.len() - line.trim_start().len() <= 4;
         let name = line.trim_start().strip_prefix("fn ")?.split('(').next()?;

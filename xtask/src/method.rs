@@ -91,7 +91,7 @@ impl Stamp {
     }
 }
 
-/// The stamp that these sources would have.
+/// Computes the stamp of the current sources.
 fn current() -> anyhow::Result<Stamp> {
     let mut sources = Vec::new();
     for path in SOURCES {
@@ -101,7 +101,7 @@ fn current() -> anyhow::Result<Stamp> {
         for file in files.filter(|file| !file.ends_with("tests.rs")) {
             sources.push(read(&root().join(file))?);
         }
-        // A path that names no source would silently leave its code out.
+        // A path without sources would silently leave its code out.
         if sources.len() == before {
             bail!("there is no {path}; name in xtask/src/method.rs where its code is now");
         }
@@ -112,7 +112,7 @@ fn current() -> anyhow::Result<Stamp> {
     })
 }
 
-/// A digest that is the same for every order and name of the files.
+/// A digest that does not depend on the order and the names of the files.
 fn fingerprint(sources: &[String]) -> String {
     let mut digests: Vec<_> = sources.iter().map(|text| digest(text)).collect();
     // Sorted, so that moving or renaming a file has no effect.
@@ -120,7 +120,7 @@ fn fingerprint(sources: &[String]) -> String {
     let all = digests
         .iter()
         .fold(Sha256::new(), |sum, one| sum.chain_update(one));
-    // Sixteen digits tell two states of a repository apart.
+    // Sixteen digits are enough to distinguish states of a repository.
     hex(&all.finalize()[..8])
 }
 
@@ -135,7 +135,7 @@ fn digest(source: &str) -> [u8; 32] {
             }
         } else {
             sum.update(code[at].text);
-            // Between tokens, so that `ab c` and `a bc` differ.
+            // A separator between tokens, so that `ab c` and `a bc` differ.
             sum.update([0]);
         }
         at += 1;
@@ -143,7 +143,7 @@ fn digest(source: &str) -> [u8; 32] {
     sum.finalize().into()
 }
 
-/// `use …;` or `mod name;`, but not the `use<>` of a type.
+/// True for `use …;` or `mod name;`, but not for the `use<>` of a type.
 fn is_import(code: &[Token<'_>], at: usize) -> bool {
     let next = code.get(at + 1).map(|token| token.text);
     match code[at].text {
@@ -153,7 +153,7 @@ fn is_import(code: &[Token<'_>], at: usize) -> bool {
     }
 }
 
-/// `METHOD` as `crates/report` has it.
+/// Reads `METHOD` from the source of `crates/report`.
 fn method() -> anyhow::Result<u32> {
     for file in tracked("crates/report/src")? {
         let text = read(&root().join(&file))?;

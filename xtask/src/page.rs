@@ -1,4 +1,4 @@
-//! Tables in documents that a chore writes, each between two lines of its own.
+//! Tables in documents that a task writes. Each table stands between two marker lines.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ pub(crate) fn write(document: &str, title: &str, page: &str) -> anyhow::Result<(
     fs::write(&path, text).with_context(|| format!("{document} cannot be written"))
 }
 
-/// The text with a place for the table of that title: where it is, or at the end.
+/// Returns the text with markers for the table of that title. New markers are added at the end.
 pub(crate) fn with_place(text: &str, title: &str) -> String {
     let begin = format!("<!-- written by a chore: {title} -->");
     if text.contains(&begin) {
@@ -46,7 +46,8 @@ fn replaced(text: &str, title: &str, page: &str) -> anyhow::Result<String> {
     Ok(format!("{before}{begin}\n\n{page}\n\n{end}{after}"))
 }
 
-/// The document has a place for each of these tables, and writing one leaves the others.
+/// Checks that the document has markers for each of these tables, and that writing one leaves the other
+/// tables unchanged.
 #[cfg(test)]
 pub(crate) fn assert_places(document: &str, titles: &[&str]) {
     let text = fs::read_to_string(root().join(document)).unwrap();

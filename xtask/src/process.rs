@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock::{now, pause};
 
-/// A program that is ended when this is dropped.
+/// A running program. Dropping it ends the program.
 pub(crate) struct Process(Child);
 
 /// Resources of a process.
@@ -24,7 +24,7 @@ pub(crate) struct Holding {
 }
 
 impl Process {
-    /// Starts a program and drops all that it prints.
+    /// Starts a program and discards its output.
     pub(crate) fn start(command: &mut Command) -> anyhow::Result<Process> {
         command.stdin(Stdio::null()).stderr(Stdio::null());
         let started = command.stdout(Stdio::null()).spawn();
@@ -72,7 +72,7 @@ impl Process {
     /// Resident memory and open descriptors. `None` if the process has ended.
     pub(crate) fn holding(&self) -> Option<Holding> {
         let folder = format!("/proc/{}", self.0.id());
-        // One that has ended and was not waited for has no such line.
+        // A zombie has no such line.
         let memory = kib_of(
             &fs::read_to_string(format!("{folder}/status")).ok()?,
             "VmRSS:",
@@ -84,7 +84,7 @@ impl Process {
         })
     }
 
-    /// Processor time so far in microseconds, of all living threads.
+    /// Processor time since the start in microseconds, of all living threads.
     pub(crate) fn cpu_us(&self) -> anyhow::Result<f64> {
         let mut total_ns = 0.0;
         for thread in fs::read_dir(format!("/proc/{}/task", self.0.id()))? {
@@ -101,7 +101,7 @@ impl Process {
         let _ = fs::write(format!("/proc/{}/clear_refs", self.0.id()), "5");
     }
 
-    /// The most memory that it has had, in bytes.
+    /// Peak of its memory, in bytes.
     pub(crate) fn peak(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.0.id()));
         let kib = status.ok().and_then(|status| kib_of(&status, "VmHWM:"));

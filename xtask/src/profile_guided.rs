@@ -30,7 +30,7 @@ pub(crate) struct Args {
     requests: u64,
 }
 
-/// Everything that this chore writes.
+/// The folder for all files of this task.
 const FOLDER: &str = "target/profile-guided";
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         target: folder.join("generate"),
     };
     let counting = counting.program()?;
-    // A former run has left its own.
+    // An earlier run has left its own profiles.
     emptied(&profiles)?;
     fs::create_dir_all(&profiles)?;
     let stop = crate::attack::stop_signal()?;
@@ -106,7 +106,7 @@ impl Build<'_> {
         command
             .args(["build", "--locked", "--profile", "tuned"])
             .args(["--package", "gateway", "--bin", "gateway"])
-            // With a target that is named, flags are not for programs of the build itself.
+            // With an explicit target, the flags do not apply to build scripts.
             .args(["--target", &self.toolchain.host])
             .arg("--target-dir")
             .arg(&self.target)
@@ -146,7 +146,7 @@ fn utf8(path: &Path) -> anyhow::Result<&str> {
         .with_context(|| format!("{} is not UTF-8", path.display()))
 }
 
-/// Removes a folder with all that is in it, if there is one.
+/// Removes a folder and its contents, if it exists.
 fn emptied(folder: &Path) -> anyhow::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -173,7 +173,7 @@ mod tests {
             flags(None, Some("-Ctarget-cpu=native  -g"), "-Cx=a"),
             "-Ctarget-cpu=native\x1f-g\x1f-Cx=a"
         );
-        // Cargo does not look at the plain ones where there are encoded ones, be they empty.
+        // Cargo ignores the plain flags if there are encoded ones, even empty ones.
         assert_eq!(
             flags(Some("-L\x1fa b"), Some("-g"), "-Cx"),
             "-L\x1fa b\x1f-Cx"

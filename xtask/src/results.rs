@@ -89,7 +89,7 @@ fn adopt(from: &Path, labs: &Path, records: &Path) -> anyhow::Result<()> {
         };
         let recording: Value = serde_json::from_str(&text)?;
         let name = recording["lab"]["name"].as_str().unwrap_or_default();
-        // A lab may lie in a folder below.
+        // A lab may lie in a subfolder.
         let path = root().join(recording["lab"]["path"].as_str().unwrap_or_default());
         if path.starts_with(labs) && path.is_file() {
             let text = without_places(&text, &recording["command"]);

@@ -12,9 +12,9 @@ pub(crate) enum Kind {
     Literal,
     /// One character of punctuation.
     Mark,
-    /// `//` or `/* */` that is no documentation.
+    /// A comment `//` or `/* */` that is not documentation.
     Comment,
-    /// `///`, `//!`, `/** */`, `/*! */`.
+    /// A documentation comment: `///`, `//!`, `/** */`, `/*! */`.
     Doc,
 }
 
@@ -153,7 +153,7 @@ fn literal_with_prefix(rest: &str) -> Option<usize> {
     }
 }
 
-/// The code tokens of a source: no comments.
+/// The tokens of a source without comments.
 pub(crate) fn code(source: &str) -> Vec<Token<'_>> {
     let mut found = tokens(source);
     found.retain(Token::is_code);
@@ -196,7 +196,7 @@ fn item_end(code: &[Token<'_>], start: usize) -> usize {
             _ if token.kind != Kind::Mark => {}
             "(" | "[" | "{" => depth += 1,
             ")" | "]" | "}" => {
-                // A source that does not compile may close more than it opens.
+                // A source that does not compile may have too many closing braces.
                 depth = depth.saturating_sub(1);
                 if depth == 0 && token.text == "}" {
                     return at + 1;

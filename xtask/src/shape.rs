@@ -1,5 +1,4 @@
-//! `cargo xtask shape`: the size and habits of the sources in numbers, so that two states of the
-//! repository can be counted by the same means.
+//! `cargo xtask shape`: size and habits of the sources in numbers, to compare two states of the repository.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,11 +7,11 @@ use std::fs;
 use crate::repository::{root, tracked};
 use crate::rust_source::{self, Kind, Token, reads};
 
-/// A function with more lines is counted as long.
+/// A function with more lines counts as long.
 const FUNCTION_LINES: usize = 70;
-/// A file with more lines is counted as long.
+/// A file with more lines counts as long.
 const FILE_LINES: usize = 500;
-/// Words that the house does without.
+/// Words that the sources should not use.
 const WORDS: [&str; 4] = ["nobody", "whoever", "somebody", "anybody"];
 
 /// The counts of one folder.
@@ -27,7 +26,7 @@ struct Counts {
     beside: Lines,
     xtask: Lines,
     functions: Vec<usize>,
-    /// Lines of the product with a plain comment.
+    /// Number of lines of the product with a plain comment.
     comments: usize,
     unwraps: usize,
     asserts: usize,
@@ -73,7 +72,7 @@ fn count(files: &[String]) -> BTreeMap<String, Counts> {
         .filter(|file| file.ends_with(".rs") || file.ends_with(".md"));
     for file in counted {
         let Ok(text) = fs::read_to_string(root().join(file)) else {
-            // A link into nowhere.
+            // A dangling symbolic link.
             continue;
         };
         let folder = file.split_once('/').map_or(".", |(folder, _)| folder);
@@ -145,7 +144,7 @@ impl Counts {
         }
     }
 
-    /// Functions, comments and calls of the product.
+    /// Counts functions, comments and calls of the product.
     fn add_habits(&mut self, tokens: &[Token<'_>], rooms: &[Room]) {
         let own: Vec<Token<'_>> = tokens
             .iter()

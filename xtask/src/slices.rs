@@ -44,7 +44,7 @@ pub(crate) struct Args {
 
 /// Time that `weigh` does not count in each slice, in milliseconds (see `schedule::SlicePlan`).
 const UNCOUNTED_MS: f64 = 30.0;
-/// The shortest time between two slices.
+/// Shortest time between two slices, in milliseconds.
 const GAP_MS: f64 = 10.0;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -185,7 +185,7 @@ fn sent_by_age(log: &str) -> Vec<u64> {
     sums
 }
 
-/// The first ten as percents of the mean of the later half.
+/// The first ten counts as percentages of the mean of the later half.
 fn shares(counts: &[u64]) -> String {
     let later = &counts[counts.len() / 2..];
     let mean = number(later.iter().sum()) / number(later.len() as u64);

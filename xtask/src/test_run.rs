@@ -22,14 +22,14 @@ const MESSAGE_SHOWN: usize = 160;
 /// The tests that `cargo test` runs, and their settings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Selection<'a> {
-    /// Packages and the like, before `--`.
+    /// Arguments before `--`, such as packages.
     pub(crate) cargo: &'a [&'a str],
-    /// For the test programs, behind `--`.
+    /// Arguments for the test programs, after `--`.
     pub(crate) programs: &'a [&'a str],
     pub(crate) environment: &'a [(&'a str, &'a str)],
 }
 
-/// The results of all tests so far.
+/// The accumulated results of all tests.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     /// Claims that failed once and passed alone: `target: name: message`.
@@ -167,7 +167,7 @@ fn is_of_a_message(line: &str) -> bool {
     !(line.starts_with("---- ") || line == "failures:" || line.starts_with("stack backtrace:"))
 }
 
-/// `test a::b ... ok`, also where a claim printed something between.
+/// Names in lines such as `test a::b ... ok`, even if a claim printed text in between.
 fn names_that_passed(text: &str) -> Vec<String> {
     let lines = text.lines();
     let passed = lines.filter_map(|line| {
@@ -177,7 +177,7 @@ fn names_that_passed(text: &str) -> Vec<String> {
     passed.collect()
 }
 
-/// Runs `cargo test`, shows all that it prints as it comes, and gives that with whether all passed.
+/// Runs `cargo test` and prints its output as it comes. Returns the output, and true if all tests passed.
 fn cargo_test(
     selection: Selection<'_>,
     cargo: &[&str],
@@ -225,7 +225,7 @@ fn pass_on(
         let mut from = BufReader::new(from);
         let mut line = Vec::new();
         while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            // A terminal that is gone is no reason to stop the tests.
+            // The tests continue even if the terminal is gone.
             to.write_all(&line).and_then(|()| to.flush()).ok();
             let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);
             text.push_str(&String::from_utf8_lossy(&line));
@@ -238,7 +238,7 @@ fn pass_on(
 mod tests {
     use super::*;
 
-    /// As cargo and libtest print it.
+    /// Sample output of cargo and libtest.
     const TEXT: &str = "\
 running 3 tests
 test a::first ... ok

@@ -140,7 +140,7 @@ fn pure_rooms_pull_in_nothing_impure() {
     }
 }
 
-/// Names and folders of all rooms that are pure.
+/// Names and folders of all pure crates.
 fn pure_rooms(graph: &Graph) -> Vec<(String, String)> {
     let of_crates = PURE
         .iter()
@@ -162,7 +162,7 @@ fn pure_rooms_name_no_clock_socket_or_environment() {
             // Tests may use these names.
             let code = text.split("#[cfg(test)]").next().unwrap_or_default();
             for (number, line) in code.lines().enumerate() {
-                // A comment may speak of a clock.
+                // A comment may mention a clock.
                 let line = line.split("//").next().unwrap_or_default();
                 for banned in IMPURE_PATHS {
                     assert!(
@@ -208,7 +208,7 @@ fn every_dependency_has_its_sentence() {
         .and_then(|rest| rest.split("\n[").next())
         .expect("the root manifest lists dependencies");
     for line in section.lines() {
-        // A room of our own needs no sentence: it has a header.
+        // A crate of our own needs no sentence, because it has a header.
         let is_entry = line.contains(" = ") && !line.contains("{ path =");
         assert!(
             !is_entry || line.contains("# ") || line.trim_start().starts_with('#'),

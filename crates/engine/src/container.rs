@@ -198,7 +198,7 @@ impl Engine {
         })
     }
 
-    /// Writes the output of a container so far, of both streams, to `log`. With `tail`, it writes only the
+    /// Writes the current output of a container, of both streams, to `log`. With `tail`, it writes only the
     /// last lines.
     ///
     /// # Errors

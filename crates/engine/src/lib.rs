@@ -9,7 +9,8 @@
 //! Absent on purpose:
 //!
 //! * labs, load and statistics
-//! * TLS, SSH and engines of other machines, because their limits, addresses and control groups could not be read
+//! * TLS, SSH and engines of other machines, because their limits and addresses could not be read, nor their
+//!   control groups
 //! * pushing, committing and any other change of images
 
 mod container;

@@ -127,7 +127,7 @@ impl Attached {
         living.map(|process| process.pid).collect()
     }
 
-    /// Resource usage so far. `None` if the program has ended. The processor time of a process includes its
+    /// Resource usage since the start. `None` if the program has ended. The processor time of a process includes its
     /// ended threads, but not its ended child processes.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {

@@ -203,7 +203,7 @@ impl Rig {
         Err(error)
     }
 
-    /// Resource usage of the system so far (see [`Usage`]).
+    /// Resource usage of the system since its start (see [`Usage`]).
     ///
     /// # Errors
     /// If all processes of the system have ended.

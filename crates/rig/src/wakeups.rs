@@ -35,7 +35,7 @@ impl Wakeups {
         Ok(Self { pipe, asked_to_end })
     }
 
-    /// Discards the wake-ups so far. Call it before checking the state that they may announce.
+    /// Discards earlier wake-ups. Call it before checking the state that they may announce.
     pub(crate) fn clear(&self) {
         let mut pipe = &self.pipe;
         let mut bytes = [0; 256];

@@ -108,7 +108,7 @@ fn cut(points: &[Point], variances: &[f64]) -> Vec<Segment> {
 ///
 /// The level of a segment is one of [`levels`]. For each level, consider the best partition that ends in a
 /// segment of this level. It either continues that segment, or starts it again behind the best partition of
-/// all (functional pruning; Maidstone and others, Statistics and Computing 27, 2017).
+/// all (functional pruning: Maidstone and others, Statistics and Computing 27, 2017).
 fn best_starts(points: &[Point], variances: &[f64]) -> Vec<usize> {
     let penalty = penalty(points.len());
     let levels = levels(points);

@@ -52,9 +52,10 @@ pub(crate) fn quantile(confidence: f64, freedom: usize) -> f64 {
     libm::tan(f64::midpoint(low, high)) * scale
 }
 
-/// Half of the width of the interval around the mean: `t s / sqrt(n)`, with the quantile `t` of `n - 1`
-/// degrees of freedom and the standard deviation `s` of `n` values. `confidence` lies strictly between 0 and
-/// 1. `None` with fewer than two values.
+/// Half of the width of the interval around the mean: `t s / sqrt(n)`. `t` is the quantile of `n - 1` degrees
+/// of freedom, and `s` is the standard deviation of `n` values. `None` with fewer than two values.
+///
+/// `confidence` lies strictly between 0 and 1.
 pub(crate) fn half_width(values: &[f64], confidence: f64) -> Option<f64> {
     let error = sample::stddev(values)? / (values.len() as f64).sqrt();
     Some(quantile(confidence, values.len() - 1) * error)

@@ -1,7 +1,7 @@
 //! Test for a trend in a series: Mann-Kendall.
 //!
 //! Counts the pairs that go up minus the pairs that go down (Mann, "Nonparametric Tests Against Trend",
-//! Econometrica 1945; Kendall, "Rank Correlation Methods"). Only order counts, so a single wild value moves
+//! Econometrica 1945, and Kendall, "Rank Correlation Methods"). Only order counts, so a single wild value moves
 //! little. The distribution is exact for short series without ties. Otherwise it is the normal distribution
 //! with the correction for ties.
 
@@ -74,8 +74,8 @@ fn tie_lengths(values: &[f64]) -> Vec<usize> {
         .collect()
 }
 
-/// Share of all orders of `n` values with a score of at least `score`, either way. A score of S takes (pairs
-/// - S) / 2 inversions. The orders with that number of inversions are counted place by place.
+/// Share of all orders of `n` values with a score of at least `score`, either way. A score of S takes
+/// `(pairs - S) / 2` inversions. The orders with that number of inversions are counted place by place.
 fn exact(n: usize, score: u64) -> f64 {
     if score == 0 {
         return 1.0;

@@ -29,8 +29,8 @@ const WATCHED_SHARE: f64 = 2.0 / 3.0;
 /// `overall` confidence when it ends. The formula is `1 - (1 - overall) * 2 / 3`.
 ///
 /// Intervals of 95 %, checked after every round, would be wrong in up to 7 of 100 such runs. The factor of
-/// two thirds comes from simulations with normal differences, pilots of 6 to 12 rounds and ends after 8 to
-/// 50. With it, no case was wrong more often than promised by more than the simulation's own error
+/// two thirds comes from simulations with normal differences, pilots of 6 to 12 rounds and ends after 8 to 50
+/// rounds. With it, no case was wrong more often than promised by more than the simulation's own error
 /// (`tests/simulated_labs/stopping.rs`). Six rounds still support 95 % with it.
 #[must_use]
 pub fn watched_confidence(overall: f64) -> f64 {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::process::Running;
 use crate::runners::home;
 
-/// A request and the answer that every language gives to it.
+/// A request and the response that every language must give to it.
 #[derive(Debug)]
 pub struct Case {
     /// Name of the file below `cases/`, without `.json`.
@@ -115,7 +115,7 @@ impl Case {
     }
 }
 
-/// Is `found` what `expected` says, `$uuid` and `$any` included?
+/// Compares `found` with `expected`, including the placeholders `$uuid` and `$any`.
 fn compare(
     expected: &Value,
     found: &Value,

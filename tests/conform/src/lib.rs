@@ -25,7 +25,7 @@ pub use runners::Runner;
 pub enum Verdict {
     /// Every case and claim holds. Contains their number.
     Passed(usize),
-    /// It was not started, and why.
+    /// It was not started, for this reason.
     NotRun(String),
     /// The failed cases and claims, a line each.
     Failed(Vec<String>),
@@ -62,11 +62,11 @@ pub fn conform(names: &[String]) -> anyhow::Result<Vec<(String, Verdict)>> {
     Ok(verdicts)
 }
 
-/// The entry of a language in `runners.yaml`.
+/// Returns the entry of a language in `runners.yaml`.
 ///
 /// # Errors
 ///
-/// When `runners.yaml` cannot be read, or has no such entry.
+/// If `runners.yaml` cannot be read, or has no such entry.
 pub fn runner(name: &str) -> anyhow::Result<Runner> {
     let mut runners = runners::all()?;
     match runners.iter().position(|runner| runner.name == name) {

@@ -1,4 +1,4 @@
-//! A coprocessor that runs, and is gone afterwards.
+//! A running coprocessor that is ended when it is dropped.
 
 use std::fmt;
 use std::os::unix::process::CommandExt as _;
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The transport that a coprocessor listens on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// A port of this machine.
+    /// A port on loopback.
     Tcp,
     /// A Unix socket in a temporary folder.
     Unix,
@@ -43,11 +43,11 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts it and waits until it is healthy.
+    /// Starts the coprocessor and waits until it is healthy.
     ///
     /// # Errors
     ///
-    /// When it does not start, ends, or is not healthy within a minute.
+    /// If it does not start, ends, or is not healthy within a minute.
     pub fn start(runner: &Runner, transport: Transport) -> anyhow::Result<Running> {
         // The path of a socket has at most 107 bytes, and TMPDIR may be longer.
         let folder = TempDir::with_prefix_in("weighbridge-conform-", "/tmp")?;
@@ -89,12 +89,12 @@ impl Running {
         }
     }
 
-    /// A new connection to it.
+    /// Opens a new connection to it.
     pub(crate) fn connect(&self) -> anyhow::Result<Connection> {
         Connection::open(&self.address).context("it takes no connection")
     }
 
-    /// Asks it to stop, as the lab and every container do.
+    /// Sends SIGTERM, as the lab and every container do.
     pub(crate) fn tell_to_stop(&self) -> anyhow::Result<()> {
         Ok(kill_process(self.id(), Signal::TERM)?)
     }
@@ -106,7 +106,7 @@ impl Running {
         Ok(self.child.wait()?)
     }
 
-    /// The output of the process so far.
+    /// The current output of the process.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The list of languages, as `runners.yaml` has it.
+//! The list of languages in `runners.yaml`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,12 +22,12 @@ pub struct Runner {
     pub build: Vec<String>,
     /// The command that starts the server.
     pub run: String,
-    /// Why it cannot listen on a Unix socket, when it cannot.
+    /// Reason why it cannot listen on a Unix socket. `None` if it can.
     pub no_socket: Option<String>,
 }
 
 impl Runner {
-    /// The first program that it needs and this machine lacks.
+    /// The first required program that is missing on this machine.
     #[must_use]
     pub fn missing(&self) -> Option<&str> {
         let is_there = |program: &&String| {
@@ -63,7 +63,7 @@ impl Runner {
         Ok(())
     }
 
-    /// This command line in the language's folder.
+    /// A command that runs this line in the language's folder.
     #[must_use]
     pub fn command(&self, line: &str) -> Command {
         let folder = home().join(&self.name);
@@ -140,7 +140,7 @@ fn runner(name: &str, mut entry: BTreeMap<String, Vec<String>>) -> anyhow::Resul
         run: texts("run")?.concat(),
         no_socket: texts("socket").ok().map(|why| why.concat()),
     };
-    // Read by tidy.
+    // The tidy test reads this key.
     texts("lock")?;
     if let Some(key) = entry.keys().next() {
         bail!("runners.yaml: `{name}` has the unknown key `{key}`");

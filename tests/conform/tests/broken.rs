@@ -32,7 +32,7 @@ fn a_coprocessor_that_does_its_work_passes() {
 #[test]
 fn work_at_the_wrong_stage_is_found() {
     let at_another_stage: Work = |path, mut message| {
-        // It waits for the subgraph's response, and the gateway sends it the request only.
+        // The coprocessor waits for the subgraph's response, but the gateway sends it only the request.
         if path == "/static-subgraph" {
             message["stage"] = json!("SubgraphResponse");
         }
@@ -99,7 +99,7 @@ fn a_coprocessor_that_is_not_there_is_found() {
     assert!(PROOFS.iter().all(|(_, proof)| proof(&address).is_err()));
 }
 
-/// The proofs that a coprocessor does not pass.
+/// The proofs that a coprocessor fails.
 fn failed(work: Work) -> Vec<usize> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = Address::Port(listener.local_addr().unwrap().port());
@@ -119,7 +119,7 @@ fn failed(work: Work) -> Vec<usize> {
     (0..PROOFS.len()).filter(is_failed).collect()
 }
 
-/// Messages on one connection until the gateway hangs up.
+/// Processes messages on one connection until the gateway hangs up.
 fn serve(mut stream: &TcpStream, work: Work) -> Option<()> {
     let mut reader = BufReader::new(stream);
     loop {

@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::{Run, weigh_command};
 
-/// The summary that `weigh report --format json` makes of a recording.
+/// The summary of a recording, from `weigh report --format json`.
 ///
 /// # Panics
 ///
-/// When it cannot be made.
+/// If it cannot be created.
 #[must_use]
 pub fn summary_of(recording: &Path) -> Value {
     let output = weigh_command()
@@ -57,7 +57,7 @@ pub fn believed(measure: impl Fn(usize) -> (Run, PathBuf)) -> Option<Run> {
     for attempt in 0..ATTEMPTS {
         let (run, recording) = measure(attempt);
         let run = run.ran();
-        // A single load has no verdict to withhold and ends well even where its numbers are withheld.
+        // A single load has no verdict, and succeeds even if its numbers are withheld.
         let is_unfit = is_machine_unfit(&summary_of(&recording));
         if run.status().success() && !is_unfit {
             judged::ran();

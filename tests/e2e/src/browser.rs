@@ -48,11 +48,11 @@ pub struct View {
 }
 
 impl Browser {
-    /// Starts it with an empty page.
+    /// Starts Chromium with an empty page.
     ///
     /// # Panics
     ///
-    /// When it is not installed, or does not answer.
+    /// If it is not installed, or does not respond.
     #[must_use]
     pub fn start() -> Browser {
         let name = NAMES.iter().find(|name| is_installed(name));
@@ -77,7 +77,7 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .expect("a shell starts");
-        // Each waits for the other side to open it, in the order of the shell's redirections.
+        // Each open waits for the other side, in the order of the shell's redirections.
         let to = File::options().write(true).open(to).expect("a named pipe");
         let from = File::open(from).expect("a named pipe");
         let mut browser = Browser {
@@ -107,11 +107,11 @@ impl Browser {
         }
     }
 
-    /// Opens an address, and gives every event until it was loaded.
+    /// Opens an address, and returns all events until it was loaded.
     ///
     /// # Panics
     ///
-    /// When it cannot be opened.
+    /// If it cannot be opened.
     pub fn open(&mut self, url: &str, view: View) -> Vec<Value> {
         self.call(
             "Emulation.setDeviceMetricsOverride",
@@ -177,17 +177,17 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // Chromium may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The address of a file.
+/// The URL of a file.
 ///
 /// # Panics
 ///
-/// When there is no such file.
+/// If there is no such file.
 #[must_use]
 pub fn url_of(page: &Path) -> String {
     let page = page.canonicalize().expect("the page exists");
@@ -222,7 +222,7 @@ fn flags(profile: &Path) -> Vec<String> {
     flags
 }
 
-/// Reads messages on a thread of its own, so that waiting for one can have an end.
+/// Reads messages on a thread of its own, so that waiting for a message can time out.
 fn listen(from: File) -> Receiver<Value> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {

@@ -37,7 +37,7 @@ pub use terminal::on_a_terminal;
 /// A temporary folder with a lab file of the [`fixture`] server in it.
 #[derive(Debug)]
 pub struct World {
-    /// Shared with its runs, which read the recordings in it.
+    /// Shared with its runs, because they read the recordings in it.
     folder: Rc<TempDir>,
     variants: Vec<String>,
     rounds: u32,
@@ -106,14 +106,14 @@ impl World {
         self
     }
 
-    /// Rounds of the lab (6 if not said).
+    /// Rounds of the lab (default: 6).
     #[must_use]
     pub fn rounds(mut self, rounds: u32) -> World {
         self.rounds = rounds;
         self
     }
 
-    /// Length of one measurement (100 ms if not said).
+    /// Length of one measurement (default: 100 ms).
     #[must_use]
     pub fn duration(mut self, duration: &'static str) -> World {
         self.duration = duration;
@@ -148,7 +148,7 @@ impl World {
         self
     }
 
-    /// Every fixture leaves a process behind that has cut all ties.
+    /// Makes every fixture leave a process behind, in a session of its own and without a parent.
     #[must_use]
     pub fn leaves_daemons(mut self) -> World {
         self.leaves_daemons = true;
@@ -166,7 +166,7 @@ impl World {
         format!("of-{}", name.to_string_lossy())
     }
 
-    /// Has a system been started for this round (from 1)?
+    /// True if a system has been started for this round (from 1).
     #[must_use]
     pub fn has_logged_round(&self, round: u32) -> bool {
         let occasion = format!("round-{round}");
@@ -182,13 +182,13 @@ impl World {
         })
     }
 
-    /// The folder that everything of this world lies in.
+    /// The folder of this world.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Writes the lab file and gives its path.
+    /// Writes the lab file and returns its path.
     #[must_use]
     pub fn lab(&self) -> PathBuf {
         let path = self.path().join("truth.yaml");
@@ -261,7 +261,7 @@ impl World {
         })
     }
 
-    /// As [`World::run`], with further flags.
+    /// Like [`World::run`], with further flags.
     #[must_use]
     pub fn run_with(&self, flags: &[&str]) -> Run {
         let output = self
@@ -286,13 +286,13 @@ impl World {
             .expect("weigh starts")
     }
 
-    /// `weigh SUBCOMMAND LAB`, ready to be started.
+    /// The command `weigh SUBCOMMAND LAB`, not yet started.
     #[must_use]
     pub fn command(&self, subcommand: &str) -> Command {
         let lab = self.lab();
         let mut command = weigh_command();
         command.arg(subcommand).arg(lab).current_dir(self.path());
-        // A lab may build its systems.
+        // A lab may build its systems, and builds must not see these variables.
         for variable in program::OF_THE_TEST {
             command.env_remove(variable);
         }
@@ -355,11 +355,11 @@ impl Run {
         unwrapped(&self.answer())
     }
 
-    /// Claims that these words are on standard output, wherever its lines are broken.
+    /// Claims that standard output contains these words, regardless of line breaks.
     ///
     /// # Panics
     ///
-    /// With standard output, when they are not.
+    /// With standard output, if it does not.
     #[track_caller]
     pub fn shows(&self, words: &str) {
         let answer = self.answer();
@@ -382,21 +382,21 @@ impl Run {
         Run::of(command.output().expect("weigh starts")).answer()
     }
 
-    /// Claims that these words are in the full report, wherever its lines are broken.
+    /// Claims that the full report contains these words, regardless of line breaks.
     ///
     /// # Panics
     ///
-    /// When they are not.
+    /// If it does not.
     pub fn shows_in_full(&self, words: &str) {
         let full = self.full();
         assert!(unwrapped(&full).contains(words), "no `{words}` in\n{full}");
     }
 
-    /// Claims that these words are on standard error, wherever its lines are broken.
+    /// Claims that standard error contains these words, regardless of line breaks.
     ///
     /// # Panics
     ///
-    /// With standard error, when they are not.
+    /// With standard error, if it does not.
     #[track_caller]
     pub fn says(&self, words: &str) {
         let talk = self.talk();
@@ -420,7 +420,7 @@ impl Run {
     ///
     /// # Panics
     ///
-    /// With everything that was printed, when it is another one.
+    /// With the complete output, if it is another one.
     pub fn exits_with(self, code: i32) -> Run {
         assert_eq!(
             self.output.status.code(),
@@ -452,7 +452,7 @@ impl Run {
     /// With the table, if it has no such row.
     pub fn row(self, variant: &str, words: &[&str]) -> Run {
         let answer = self.answer();
-        // A reason that does not fit into the table stands below it, folded.
+        // A reason that does not fit into the table is printed below it, folded.
         let unfolded = answer.replace("\n  ", " ");
         let is_there = unfolded.lines().any(|line| {
             let line = line.trim_start_matches(['-', ' ']);
@@ -462,11 +462,11 @@ impl Run {
         self
     }
 
-    /// Claims that no latency of `variant` is in the recording's summary.
+    /// Claims that the recording's summary contains no latency of `variant`.
     ///
     /// # Panics
     ///
-    /// When there is one.
+    /// If it contains one.
     pub fn no_number_for(self, variant: &str) -> Run {
         let summary = self.json();
         let row = summary["variants"]
@@ -522,7 +522,7 @@ impl Run {
     ///
     /// # Panics
     ///
-    /// When the summary has no such variant.
+    /// If the summary has no such variant.
     #[must_use]
     pub fn verdict_of(&self, variant: &str) -> String {
         let summary = self.json();
@@ -540,7 +540,7 @@ impl Run {
     ///
     /// # Panics
     ///
-    /// When not exactly one is found.
+    /// If there is not exactly one.
     #[must_use]
     pub fn recording_folder(&self) -> PathBuf {
         let folder = self.folder.as_ref().expect("a run of a world");
@@ -558,18 +558,18 @@ impl Run {
     ///
     /// # Panics
     ///
-    /// When it is missing or not JSON.
+    /// If it is missing or not JSON.
     #[must_use]
     pub fn recording(&self) -> Value {
         let path = self.recording_folder().join("recording.json");
         serde_json::from_slice(&fs::read(path).expect("a recording")).expect("JSON")
     }
 
-    /// The summary that `weigh report --format json` makes of this run.
+    /// The summary of this run, from `weigh report --format json`.
     ///
     /// # Panics
     ///
-    /// When it cannot be made.
+    /// If it cannot be created.
     #[must_use]
     pub fn json(&self) -> Value {
         summary_of(&self.recording_folder())

@@ -26,11 +26,11 @@ fn is_alive_and_mentions(pid: u32, needle: &str) -> bool {
         .is_ok_and(|line| String::from_utf8_lossy(&line).contains(needle))
 }
 
-/// Looks every few milliseconds until `condition` holds.
+/// Polls every few milliseconds until `condition` holds.
 ///
 /// # Panics
 ///
-/// With `what`, when it does not within `limit`.
+/// With `what`, if it does not hold within `limit`.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place in these tests that waits"
@@ -66,8 +66,8 @@ pub fn children_of(pid: u32) -> Vec<i32> {
         .collect()
 }
 
-/// Cgroups made by a `weigh` that no longer lives. They are named
-/// `weighbridge-PID-…`, with the id of the `weigh` that owns them.
+/// Cgroups of a `weigh` that no longer lives. They are named `weighbridge-PID-…`, with the process id of that
+/// `weigh`.
 #[must_use]
 pub fn cgroups_of_dead_runs() -> Vec<PathBuf> {
     let hierarchies = fs::read_dir("/sys/fs/cgroup")
@@ -114,7 +114,7 @@ pub fn freeze(child: &Child, length: Duration) {
     kill_process(pid, Signal::CONT).expect("the process is alive");
 }
 
-/// Programs that burn one CPU, ended with this.
+/// Programs that keep one CPU busy. Dropping this ends them.
 #[derive(Debug)]
 pub struct Hogs {
     hogs: Vec<Child>,
@@ -138,7 +138,7 @@ impl Hogs {
         only.set(cpu);
         let hogs: Vec<Child> = (0..count)
             .map(|_| {
-                // In sessions of their own: the kernel shares a core out among sessions first.
+                // In sessions of their own, because the kernel first shares a core among sessions.
                 Command::new("setsid")
                     .args(["sh", "-c", "while :; do :; done"])
                     .stdin(Stdio::null())
@@ -157,7 +157,7 @@ impl Hogs {
 impl Drop for Hogs {
     fn drop(&mut self) {
         for hog in &mut self.hogs {
-            // Ends with the test whatever became of it.
+            // The hog must end with the test in any case.
             let _ = hog.kill();
             let _ = hog.wait();
         }

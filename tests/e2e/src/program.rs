@@ -66,7 +66,7 @@ pub fn catalog() -> PathBuf {
     BUILT.get_or_init(|| built("bin", "catalog")).clone()
 }
 
-/// The server of TLS and HTTP/2, built once per test run.
+/// The server with TLS and HTTP/2, built once per test run.
 #[must_use]
 pub fn modern() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
@@ -80,7 +80,7 @@ pub fn ratelimiter() -> PathBuf {
     BUILT.get_or_init(|| built("bin", "ratelimiter")).clone()
 }
 
-/// The chores of this checkout, built once per test run.
+/// The `xtask` program of this checkout, built once per test run.
 #[must_use]
 pub fn xtask() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
@@ -101,9 +101,8 @@ pub(crate) const OF_THE_TEST: [&str; 8] = [
     "CARGO_PKG_VERSION_PRE",
 ];
 
-/// Builds a `bin` or `example` (a no-op when it is current) into the target folder that this test
-/// itself was built into. With the features that the workspace asks for together: with a package's
-/// own, all that it shares with others would be built twice.
+/// Builds a `bin` or `example` (a no-op if it is current) into the target folder of this test. It uses the
+/// features of the whole workspace. With a package's own features, shared dependencies would be built twice.
 fn built(kind: &str, name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let profile = test

@@ -28,14 +28,14 @@ pub fn get(port: u16, path: &str) -> Option<String> {
     Some(answer)
 }
 
-/// The value of one series of a scrape, named with its labels.
+/// The value of one series of a scrape, given by name and labels.
 #[must_use]
 pub fn sample(scrape: &str, series: &str) -> Option<f64> {
     let rest = scrape.lines().find_map(|line| line.strip_prefix(series))?;
     rest.strip_prefix(' ')?.trim().parse().ok()
 }
 
-/// A collector that keeps the bodies of all requests, as long as the program lives.
+/// A collector that keeps the bodies of all requests until the program ends.
 #[derive(Debug)]
 pub struct Collector {
     port: u16,
@@ -68,7 +68,7 @@ impl Collector {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Bodies of the pushes so far.
+    /// Bodies of the received pushes.
     ///
     /// # Panics
     /// If a push could not be read.

@@ -1,4 +1,4 @@
-//! A fixture server of a test's own, and `weigh load` on it.
+//! A fixture server for one test, and `weigh load` on it.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{PATIENCE, Run, fixture, wait_until, weigh_command};
 
-/// A fixture server of a test's own, ended with it.
+/// A fixture server for one test. Dropping it ends the process.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
@@ -16,11 +16,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one with these flags, and waits until it listens.
+    /// Starts a fixture server with these flags, and waits until it listens.
     ///
     /// # Panics
     ///
-    /// When it does not.
+    /// If it does not listen.
     #[must_use]
     pub fn start(flags: &[&str]) -> Server {
         Server::of(&fixture(), flags)
@@ -42,7 +42,7 @@ impl Server {
         let child = Command::new(program)
             .args(flags)
             .args(["--listen", &address])
-            // A null server prints its address there, but the address is known.
+            // A null server prints its address there, but the test has chosen it.
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -87,7 +87,7 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When `weigh` does not start.
+    /// If `weigh` does not start.
     #[must_use]
     pub fn start_load(&self, flags: &[&str]) -> Child {
         weigh_command()
@@ -105,7 +105,7 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When `weigh` does not start.
+    /// If `weigh` does not start.
     #[must_use]
     pub fn load(&self, flags: &[&str]) -> Run {
         let output = weigh_command()
@@ -117,11 +117,11 @@ impl Server {
         Run::of(output)
     }
 
-    /// Runs `weigh load` on it, and gives the figures.
+    /// Runs `weigh load` on it, and returns the figures.
     ///
     /// # Panics
     ///
-    /// When the answer is not JSON.
+    /// If the output is not JSON.
     #[must_use]
     pub fn json(&self, flags: &[&str]) -> Value {
         let flags: Vec<&str> = flags.iter().copied().chain(["--format", "json"]).collect();

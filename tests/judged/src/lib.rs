@@ -15,10 +15,10 @@ use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The environment variable that names the file to append to.
+/// The environment variable with the path of the file to append to.
 const VARIABLE: &str = "WEIGHBRIDGE_JUDGED";
 
-/// Notes that the calling test could judge its claim.
+/// Records that the calling test could judge its claim.
 ///
 /// # Panics
 ///
@@ -28,7 +28,7 @@ pub fn ran() {
     note("ran", "", Location::caller());
 }
 
-/// Notes and prints that the calling test could not judge its claim. The test returns after this.
+/// Records and prints that the calling test could not judge its claim. The test returns after this.
 ///
 /// # Panics
 ///
@@ -58,7 +58,7 @@ pub fn absent(reason: impl Display) {
 #[track_caller]
 #[must_use]
 pub fn is_installed(program: &str) -> bool {
-    // Even a program that refuses the flag has been started.
+    // A program that rejects the flag has nevertheless been started.
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null());
     let is_installed = command.output().is_ok();
@@ -112,7 +112,7 @@ fn say(state: &str, reason: &dyn Display, place: &Location<'_>) {
 fn note(state: &str, reason: &str, place: &Location<'_>) {
     let Some(path) = notes() else { return };
     let line = format!("{state}\t{}:{}\t{reason}\n", place.file(), place.line());
-    // One write in append mode: lines of several processes do not mix.
+    // One write in append mode, so that lines of several processes do not mix.
     let file = OpenOptions::new().append(true).create(true).open(&path);
     file.and_then(|mut file| file.write_all(line.as_bytes()))
         .unwrap_or_else(|error| panic!("{VARIABLE}={}: {error}", path.display()));

@@ -9,7 +9,7 @@ const CONFIDENCE: f64 = 0.95;
 /// The effect of the position in the start order, collected over runs.
 #[derive(Default)]
 pub(super) struct Effects {
-    /// For each round, from the first that was started to the last.
+    /// For each round, the change from the first started system to the last.
     by_figure: BTreeMap<&'static str, Vec<f64>>,
 }
 
@@ -48,7 +48,7 @@ impl Effects {
     }
 }
 
-/// The line of least squares through the places of one round, from its first to its last.
+/// The change from the first to the last position of one round, along the line of least squares.
 fn first_to_last(round: &[(f64, f64)]) -> Option<f64> {
     let count = round.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| round.iter().map(of).sum::<f64>() / count;

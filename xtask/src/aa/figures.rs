@@ -123,7 +123,7 @@ impl Run {
         variant(&self.summary, name)
     }
 
-    /// The share of cycles of a variant that were left out because another one was in the way.
+    /// The share of cycles of a variant that were left out because of another variant.
     pub(super) fn neighbor_share(&self, name: &str) -> f64 {
         let (mut cycles, mut neighbor) = (0, 0);
         for record in list(&self.recording["rounds"]) {
@@ -194,7 +194,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// An empty one for each of these figures.
+    /// An empty tally for each of these figures.
     pub(super) fn each(figures: &[Figure]) -> Vec<Tally> {
         let empty = |figure: &Figure| Tally {
             figure: *figure,
@@ -217,23 +217,23 @@ impl Tally {
         Ok(self.runs.last().expect("one was just added"))
     }
 
-    /// In how many runs a difference of any variant was claimed.
+    /// Number of runs that claim a difference of any variant.
     pub(super) fn claims(&self) -> usize {
         self.count(Difference::is_claimed)
     }
 
-    /// In how many runs this was so of the difference of any variant.
+    /// Number of runs with a difference of any variant that satisfies `is_so`.
     pub(super) fn count(&self, is_so: impl Fn(Difference) -> bool) -> usize {
         let is_so = |run: &&Vec<Difference>| run.iter().copied().any(&is_so);
         self.runs.iter().filter(is_so).count()
     }
 
-    /// The typical difference, in microseconds.
+    /// The median difference, in microseconds.
     pub(super) fn value(&self) -> f64 {
         self.median(|difference| difference.value)
     }
 
-    /// The typical half-width of an interval, in microseconds.
+    /// The median half-width of an interval, in microseconds.
     pub(super) fn half_width(&self) -> f64 {
         self.median(Difference::half_width)
     }
@@ -298,7 +298,7 @@ mod tests {
         }
         assert_eq!(tally.claims(), 2);
         assert_eq!(tally.count(|difference| difference.contains(0.5)), 2);
-        // Of six differences, three of each kind.
+        // Three of six differences are of each kind.
         assert_eq!((tally.value(), tally.half_width()), (3.0, 1.5));
         assert!(tally.add(&run(&[("a", equal)]), &names).is_err());
     }

@@ -36,7 +36,7 @@ impl Programs {
         })
     }
 
-    /// Builds them, as labs do.
+    /// Builds the programs with the same profile as labs.
     pub(super) fn built() -> anyhow::Result<Programs> {
         Programs::of(&bench::programs(
             "release",
@@ -50,13 +50,13 @@ pub(super) struct Bench {
     pub(super) programs: Programs,
     /// The folder of the recordings.
     pub(super) folder: PathBuf,
-    /// Length of the load of a round side by side.
+    /// Length of the load of a round side by side, in seconds.
     pub(super) seconds: f64,
-    /// Rounds of a run side by side, if its variants do not need more.
+    /// Number of rounds of a run side by side, if its variants do not need more.
     pub(super) rounds: u32,
-    /// Requests per second to each system side by side, as the piece under way has it.
+    /// Requests per second to each system side by side, in the current piece.
     pub(super) rate: Cell<u32>,
-    /// Labs that were run again because a check withheld a number.
+    /// Number of labs that were repeated because a check withheld a number.
     pub(super) withheld: Cell<u64>,
     /// Number of labs that were run.
     pub(super) runs: Cell<u64>,
@@ -105,7 +105,7 @@ impl Bench {
         )
     }
 
-    /// The gateway of a lab, carried out by that command, with these lines in its settings and in its
+    /// The gateway of a lab, started by that command, with these lines in its settings and in its
     /// environment.
     pub(super) fn gateway(&self, settings: &str, command: &str, environment: &str) -> String {
         format!(

@@ -16,7 +16,7 @@ use crate::repository::root;
 struct Neighbor {
     name: &'static str,
     flags: &'static str,
-    /// Mean latency and processor time per request that it cannot have less of, in microseconds.
+    /// Minimum of its mean latency and of its processor time per request, in microseconds.
     mean_us: f64,
     cpu_us: f64,
 }
@@ -42,7 +42,7 @@ const NEIGHBORS: [Neighbor; 4] = [
         mean_us: 1_200.0,
         cpu_us: 1_200.0,
     },
-    // Several gaps long, and no core is busy meanwhile.
+    // Several gaps long, and no core is busy in that time.
     Neighbor {
         name: "waits for 45 ms",
         flags: "--delay=45ms",
@@ -51,7 +51,7 @@ const NEIGHBORS: [Neighbor; 4] = [
     },
 ];
 
-/// The equal pair: its name, and how long its gateways wait for each answer, if they do.
+/// The equal pair: its name, and the wait of its gateways for each response, if any.
 const PAIRS: [(&str, Option<&str>); 2] =
     [("answers at once", None), ("waits for 25 ms", Some("25ms"))];
 
@@ -145,7 +145,8 @@ fn lab(bench: &Bench, wait: Option<&str>, neighbor: &Neighbor) -> anyhow::Result
     let environment = format!("      COMMAND: \"{{{{command}}}}\"\n{place}");
     Ok(bench.side_by_side(2)
         + &coprocessor
-        // By a shell, since a setting is one word of a command, and told twice, for its own quotes.
+        // A shell starts it, because a setting is one word of a command. `eval` parses it again because of
+        // the quotes in it.
         + &bench.gateway(
             &format!("command: \"{gateway}\""),
             "sh -c \"eval exec $COMMAND\"",

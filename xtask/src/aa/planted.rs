@@ -60,7 +60,7 @@ fn burned(
         what,
         flag: "--burn",
         more,
-        // More than the null server needs by itself, so that all of it is burned.
+        // More than the null server needs by itself, so that it burns the full amount.
         base_us: 200,
         figures: &[Figure::Cpu, Figure::Typical],
     };
@@ -111,7 +111,7 @@ fn section(
     ))
 }
 
-/// Writes the configuration of a gateway that asks a coprocessor, and gives its place.
+/// Writes the configuration of a gateway that calls a coprocessor, and returns its path.
 pub(super) fn configuration(bench: &Bench) -> anyhow::Result<PathBuf> {
     let plain = root().join("labs/router-extensibility/baseline/baseline.yaml");
     let configuration = bench.folder.join("with-coprocessor.yaml");
@@ -120,7 +120,8 @@ pub(super) fn configuration(bench: &Bench) -> anyhow::Result<PathBuf> {
     Ok(configuration)
 }
 
-/// A coprocessor in the lines of a lab, with this flag of a null server, which is a setting, and more flags.
+/// A coprocessor in the syntax of a lab. This flag of the null server is a setting, and `more` adds further
+/// flags.
 pub(super) fn coprocessor(bench: &Bench, flag: &str, more: &str) -> String {
     format!(
         "  coprocessor:\n    settings: {{flag: {flag}}}\n    \

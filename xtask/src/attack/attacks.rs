@@ -1,4 +1,4 @@
-//! The attacks by their names.
+//! The list of attacks.
 
 use std::net::SocketAddr;
 
@@ -55,7 +55,7 @@ pub(super) enum Attack {
 }
 
 impl Attack {
-    /// As it is written after `--attack`.
+    /// The value for `--attack`.
     pub(super) fn word(self) -> String {
         use clap::ValueEnum as _;
         self.to_possible_value()
@@ -97,7 +97,7 @@ impl Attack {
 pub(super) struct Victim<'a> {
     pub(super) address: SocketAddr,
     pub(super) path: &'a str,
-    /// The body of a request that is well answered.
+    /// The body of a request that gets a good response.
     pub(super) body: &'a str,
     pub(super) dialect: Option<&'a Dialect>,
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 pub(super) struct Dialect {
     /// A field of the root with its arguments.
     pub(super) root: &'static str,
-    /// The longest list that a field of the root gives of the same type.
+    /// The longest list that a field of the root returns for the same type.
     pub(super) longest: &'static str,
     /// The type of their values.
     pub(super) kind: &'static str,
@@ -20,7 +20,7 @@ pub(super) struct Dialect {
 }
 
 impl Dialect {
-    /// A request with a large answer.
+    /// A request with a large response.
     pub(super) fn large(&self) -> String {
         self.wide(500)
     }
@@ -49,7 +49,7 @@ impl Dialect {
         query(&format!("{{{roots}}}fragment F on {kind}{{{fields}}}"))
     }
 
-    /// A long name that differs from all others, where it is repeated most and where it is alone.
+    /// A long unique name, in the position that repeats it most and in a position where it stands alone.
     pub(super) fn long_name(&self, number: usize) -> String {
         let (root, longest, leaf) = (self.root, self.longest, self.leaf);
         let length = [90_000, 300_000][number / 3 % 2];
@@ -79,8 +79,8 @@ impl Dialect {
     }
 }
 
-/// Operations that ordinary clients ask again and again. Has no divisor in common with [`NEW`], so that
-/// all have their turn.
+/// Number of operations that ordinary clients repeat. It has no divisor in common with [`NEW`], so that all
+/// operations get their turn.
 pub(super) const KNOWN: usize = 25;
 
 /// One of this number of ordinary requests is new.

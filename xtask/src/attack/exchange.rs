@@ -38,12 +38,12 @@ pub(super) fn begin(
     }
 }
 
-/// A POST of this JSON.
+/// A POST request with this JSON body.
 pub(super) fn post(path: &str, host: &str, body: &str) -> Vec<u8> {
     post_as("application/json", path, host, body)
 }
 
-/// A POST of this body, said to be of this type.
+/// A POST request with this body and this content type.
 pub(crate) fn post_as(content_type: &str, path: &str, host: &str, body: &str) -> Vec<u8> {
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {content_type}\r\n\
@@ -70,10 +70,10 @@ pub(crate) struct Connection {
     body: Vec<u8>,
 }
 
-/// Bytes of an answer that are kept. An answer of a gigabyte is not.
+/// Number of bytes of a response that are kept, because a response may have a gigabyte.
 const BODY_KEPT: usize = 64 * 1024;
 
-/// An error after this moment, whatever the other side does.
+/// After this time, an operation fails, regardless of the other side.
 type Deadline = Instant;
 
 impl Connection {
@@ -91,7 +91,8 @@ impl Connection {
         }
     }
 
-    /// Sends a request and reads the whole answer. A server may answer before it has read all.
+    /// Sends a request and reads the complete response. A server may respond before it has read the whole
+    /// request.
     pub(crate) fn exchange(&mut self, request: &[u8], until: Deadline) -> io::Result<Answer> {
         let sent = self.send(request, until);
         let answer = self.answer(until);
@@ -106,7 +107,7 @@ impl Connection {
         }
     }
 
-    /// The body of the last answer, up to 64 KiB of it.
+    /// The body of the last response, at most 64 KiB.
     pub(crate) fn body(&self) -> &[u8] {
         &self.body
     }
@@ -221,7 +222,7 @@ impl Connection {
         (text.matches("HTTP/1.1 ").count(), status)
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     pub(super) fn send_raw(&mut self, bytes: &[u8], until: Deadline) -> io::Result<()> {
         self.send(bytes, until)
     }

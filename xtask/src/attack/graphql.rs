@@ -1,4 +1,4 @@
-//! Bodies of GraphQL over HTTP that cost their sender little.
+//! Bodies of GraphQL over HTTP that are cheap for their sender.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ enum Kind<'a> {
     Same(Cow<'a, str>),
     /// These bodies in turn.
     Some(Vec<String>),
-    /// A new one each time.
+    /// A new body each time.
     Distinct(Box<dyn Fn(usize) -> String + Sync + 'a>),
 }
 
@@ -63,7 +63,7 @@ pub(super) fn bodies<'a>(attack: Attack, victim: &Victim<'a>) -> Bodies<'a> {
             query(&format!("query q{number}{{a{number}:{root}{{{leaf}}}}}"))
         })),
         Attack::OperationNames => Kind::Distinct(Box::new(move |number| {
-            // The text stays the same, so that only the name is new.
+            // Only the name is new, and the text stays the same.
             let name = format!("n{number}{}", "x".repeat(500_000));
             json!({"query": format!("{{{root}{{{leaf}}}}}"), "operationName": name}).to_string()
         })),

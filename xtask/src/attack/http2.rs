@@ -13,10 +13,10 @@ use crate::clock::now;
 /// The first bytes that an HTTP/2 client sends.
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Requests that are canceled together, in one write.
+/// Number of requests that are canceled together, in one write.
 const BURST: u32 = 50;
 
-/// Streams of one attacker, whatever connections they are on.
+/// Number of streams of one attacker, over all its connections.
 const STREAMS: u32 = 25_000;
 
 const DATA: u8 = 0;
@@ -63,7 +63,7 @@ pub(super) fn reset(
     seen
 }
 
-/// A whole request, and that it is not wanted.
+/// A complete request, and its cancellation.
 fn canceled(stream: u32, path: &str, body: &str) -> Vec<u8> {
     let mut out = frame(HEADERS, END_HEADERS, stream, &head(path, body.len()));
     out.extend(frame(DATA, END_STREAM, stream, body.as_bytes()));

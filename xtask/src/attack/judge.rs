@@ -11,10 +11,10 @@ const TIMES: u32 = 10;
 /// Allowed latency under an attack, as a multiple of the latency under the load of as many honest clients.
 const TIMES_LOADED: u32 = 2;
 
-/// A client hardly notices less than this, and an attacker on two shared cores takes some of their time.
+/// A latency that a client hardly notices. On two shared cores, an attacker takes some of their time.
 const ALLOWED: Duration = Duration::from_millis(100);
 
-/// Descriptors that may stay: pools to origins grow under load.
+/// Number of descriptors that may stay, because pools to origins grow under load.
 const DESCRIPTORS_KEPT: u64 = 8;
 
 /// Memory that may stay, because caches fill and allocators keep freed memory.
@@ -42,7 +42,7 @@ pub(super) fn rules() -> String {
 pub(super) struct Service {
     /// Time from the due time to the last byte, without failed requests.
     pub(super) latencies: Vec<Duration>,
-    /// Requests without the answer that was expected.
+    /// Number of requests without the expected response.
     pub(super) failed: u64,
 }
 
@@ -53,7 +53,7 @@ impl Service {
         let mut sorted = self.latencies.clone();
         sorted.sort_unstable();
         let all = sorted.len() + usize::try_from(self.failed).unwrap_or(usize::MAX);
-        // The smallest that 99 of 100 do not exceed.
+        // The smallest latency that 99 of 100 do not exceed.
         let rank = (all * 99).div_ceil(100);
         sorted.get(rank.checked_sub(1)?).copied()
     }
@@ -180,7 +180,7 @@ mod tests {
         };
         assert!(beside(400).were_others_served());
         assert!(!beside(401).were_others_served());
-        // Afterwards there is no load.
+        // After the attack there is no load.
         let after = Row {
             after: service(&[400; 100], 0),
             ..beside(400)

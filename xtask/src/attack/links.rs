@@ -45,7 +45,7 @@ impl Links {
     }
 }
 
-/// Answers the requests of one connection until it is closed.
+/// Responds to the requests of one connection until it is closed.
 fn serve(stream: &TcpStream) -> Option<()> {
     let mut reader = BufReader::new(stream);
     loop {

@@ -1,4 +1,4 @@
-//! Counts of the events that attackers saw.
+//! Counts of the events that attackers observed.
 
 use std::collections::BTreeMap;
 

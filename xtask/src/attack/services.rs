@@ -44,7 +44,7 @@ pub(super) enum Service {
     ApolloRouter,
 }
 
-/// The field of the rate limiter, which gives no list.
+/// The field of the rate limiter. It does not return a list.
 const RATELIMIT: &str =
     "ratelimit(ratelimitInput:{eventName:LOGIN_FAILED,ip:\"10.0.0.1\",email:\"a@example.com\"})";
 
@@ -154,7 +154,7 @@ impl Service {
         })
     }
 
-    /// The body of a request that is well answered.
+    /// The body of a request that gets a good response.
     fn body(self) -> anyhow::Result<String> {
         let text = match (self, self.dialect()) {
             (Service::Haproxy, _) => "{locations{name}}".to_owned(),
@@ -168,9 +168,9 @@ impl Service {
     }
 }
 
-/// A service that runs, with all that it needs.
+/// A running service, with the processes that it needs.
 pub(super) struct Running {
-    /// First, so that it is ended before those it asks.
+    /// The first field, so that it ends before the processes that it depends on.
     pub(super) process: Process,
     _needed: Vec<Process>,
     _links: Option<Links>,
@@ -182,7 +182,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts a service for an attack, and waits until it answers.
+    /// Starts a service for an attack, and waits until it responds.
     pub(super) fn start(
         service: Service,
         attack: Attack,
@@ -297,7 +297,7 @@ impl Scene<'_> {
         Process::listening(command.args(["--listen", FREE]).stderr(Stdio::null()))
     }
 
-    /// The supergraph as a file, and the origin that it names, if that is a process.
+    /// The supergraph as a file, and its origin, if that is a process.
     fn supergraph(&self) -> anyhow::Result<(PathBuf, Vec<Process>)> {
         let text = fs::read_to_string(root().join("systems/planets/supergraph.graphql"))?;
         let (text, origins) = match self.links {
@@ -404,7 +404,7 @@ fn bounded(program: &Path) -> Command {
     command
 }
 
-/// An address for programs that cannot choose one.
+/// A free address, for programs that cannot choose one.
 fn free_address() -> anyhow::Result<String> {
     Ok(TcpListener::bind(FREE)?.local_addr()?.to_string())
 }

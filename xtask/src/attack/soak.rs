@@ -190,7 +190,7 @@ fn append(record: &Path, minute: Minute) -> anyhow::Result<()> {
     Ok(file.write_all(minute.line().as_bytes())?)
 }
 
-/// The slopes with their intervals, in words.
+/// The slopes with their intervals, as text.
 fn told(minutes: &[Minute]) -> String {
     let slope = |of: fn(&Minute) -> f64| {
         let values: Vec<f64> = minutes.iter().map(of).collect();
@@ -231,7 +231,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// The next request, in turn.
+    /// Returns the next request of the cycle.
     fn request(&self) -> Vec<u8> {
         let number = self.sent.fetch_add(1, Ordering::Relaxed);
         let victim = self.running.victim();
@@ -281,7 +281,8 @@ impl<'a> Load<'a> {
         Ok((answered, failed, samples))
     }
 
-    /// Requests answered and failed in this time, at this rate or as fast as they are answered.
+    /// Sends requests for this time, at this rate or at full speed. Returns the number of good and failed
+    /// responses.
     fn during(
         &self,
         length: Duration,
@@ -384,7 +385,7 @@ mod tests {
             text.contains("10 minutes, 1000 requests answered, 0 failed"),
             "{text}"
         );
-        // They grow from minute to minute, so they are no independent samples.
+        // They grow from minute to minute, so they are not independent samples.
         assert!(text.contains("memory: 104.50 (95.06 to 113.94)"), "{text}");
         assert!(told(&leaking[..2]).contains("too few minutes"), "{text}");
         assert!(told(&[]).contains("not known"), "{text}");

@@ -9,13 +9,13 @@ use super::seen::Seen;
 use super::services::DESCRIPTORS;
 use crate::clock::{now, pause};
 
-/// Sockets of an attack: more than a service has descriptors.
+/// Number of sockets of an attack. It is larger than the number of descriptors of a service.
 const SOCKETS: u64 = DESCRIPTORS + 100;
 
 /// Number of sockets of clients that let the service write.
 pub(super) const READERS: u64 = 100;
 
-/// Requests that each of them sends before it reads the first answer, which it never does.
+/// Number of requests that each of them sends before reading a response. It never reads one.
 const PIPELINED: usize = 200;
 
 /// Time between two bytes of slow clients.
@@ -77,14 +77,14 @@ impl Manner {
     }
 }
 
-/// One socket and how much of the opening it has sent.
+/// One socket, and the number of bytes of the opening that it has sent.
 struct Held {
     stream: TcpStream,
     sent: usize,
     is_new: bool,
 }
 
-/// Holds the sockets until the end, and opens another for each that the service closes.
+/// Holds the sockets until the end, and replaces each socket that the service closes.
 pub(super) fn hold(manner: &Manner, to: SocketAddr, is_over: &dyn Fn() -> bool) -> Seen {
     let mut seen = Seen::default();
     // Small, so that unread data waits in the service and not in the kernel.
@@ -186,7 +186,7 @@ fn answered(bytes: &[u8]) -> String {
     }
 }
 
-/// Requests that two servers in a row may take for different ones.
+/// Requests that two servers in a row may interpret differently.
 pub(super) fn ambiguous(path: &str) -> Vec<(&'static str, Vec<u8>)> {
     let second = &format!("GET /smuggled HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
     let shape = |headers: &str, body: &str| {
@@ -248,7 +248,7 @@ pub(super) fn ambiguous(path: &str) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Sends them until the end, and counts those with a second answer or a good one.
+/// Sends them until the end, and counts requests with a second response or a good one.
 pub(super) fn smuggle(path: &str, to: SocketAddr, is_over: &dyn Fn() -> bool) -> Seen {
     let mut seen = Seen::default();
     let shapes = ambiguous(path);

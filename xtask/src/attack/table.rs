@@ -131,7 +131,7 @@ fn told(cell: &str) -> f64 {
     number(cell).unwrap_or(f64::INFINITY)
 }
 
-/// The number that a cell begins with.
+/// The number at the beginning of a cell.
 fn number(cell: &str) -> Option<f64> {
     cell.split(' ').next()?.parse().ok()
 }

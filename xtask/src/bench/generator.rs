@@ -44,7 +44,7 @@ impl Task {
         }
     }
 
-    /// As it is written after `--task`.
+    /// The value for `--task`.
     pub(super) fn word(self) -> String {
         use clap::ValueEnum as _;
         self.to_possible_value()
@@ -67,7 +67,7 @@ impl Task {
         }
     }
 
-    /// Connections, and requests under way on each.
+    /// Number of connections, and of requests in flight on each.
     pub(super) fn shape(self, setting: Setting) -> (u32, u32) {
         match self {
             Task::Http2 | Task::Http2Tls => ((setting.connections / STREAMS).max(1), STREAMS),
@@ -76,7 +76,7 @@ impl Task {
     }
 }
 
-/// Requests under way on each HTTP/2 connection.
+/// Number of requests in flight on each HTTP/2 connection.
 const STREAMS: u32 = 10;
 
 /// A load generator with a task.
@@ -103,7 +103,7 @@ enum Dialect {
     H2load,
 }
 
-/// Programs that do each task. weigh comes first: ratios are to it.
+/// Programs that support each task. weigh comes first, because ratios refer to it.
 fn programs(task: Task) -> &'static [(&'static str, Dialect)] {
     use Dialect::{Ab, Bombardier, H2load, Hey, K6, Oha, Weigh, Wrk};
     match task {
@@ -171,7 +171,7 @@ impl Dialect {
         }
     }
 
-    /// The words around the requests per second in its output.
+    /// Reads the requests per second from its output.
     fn rate_in(self, text: &str) -> Option<f64> {
         match self {
             Dialect::Weigh => rate_after(text, "\"requests_per_s_mean\":"),
@@ -198,7 +198,7 @@ impl Generator {
         let Some(output) = asked else {
             return "tells none".to_owned();
         };
-        // bombardier talks to stderr.
+        // bombardier writes to stderr.
         let text = [output.stdout, output.stderr].concat();
         let text = String::from_utf8_lossy(&text).into_owned();
         let line = text.lines().next().unwrap_or_default();
@@ -272,7 +272,7 @@ impl Generator {
             .context("`taskset` starts it")?;
         let limit = Duration::from_secs(u64::from(setting.seconds) + 30);
         let account = process::account(&mut child, limit)?;
-        // The question itself is one more.
+        // The request for the count is one more.
         let requests = nginx.requests()? - before - 1;
         let text = std::fs::read_to_string(&output)?;
         let requests_per_s = self

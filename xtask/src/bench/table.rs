@@ -1,4 +1,4 @@
-//! The page that a bench ends in.
+//! The page with the results of a bench.
 
 use std::fs;
 

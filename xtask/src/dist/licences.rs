@@ -1,4 +1,4 @@
-//! The licences of all crates that are in a program: their terms ask for their texts.
+//! The licences of all crates in a program. Their terms require that their texts are included.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -86,7 +86,7 @@ fn linked(metadata: &Value) -> anyhow::Result<Vec<&Value>> {
             }
         }
     }
-    // Those without a source are of this repository.
+    // Packages without a source belong to this repository.
     let is_others =
         |package: &&Value| !package["source"].is_null() && seen.contains(text(&package["id"]));
     Ok(packages.iter().filter(is_others).collect())

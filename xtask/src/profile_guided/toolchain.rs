@@ -1,4 +1,4 @@
-//! The compiler in use, and its program that merges profiles.
+//! The compiler in use, and the program that merges its profiles.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::repository::root;
 pub(super) struct Toolchain {
     /// The default target of the compiler.
     pub(super) host: String,
-    /// `llvm-profdata`, of the compiler's own LLVM: another version may not read its profiles.
+    /// `llvm-profdata` of the compiler's own LLVM, because another version may not read its profiles.
     pub(super) profdata: PathBuf,
 }
 
@@ -40,7 +40,7 @@ impl Toolchain {
         })
     }
 
-    /// Makes one profile of all that were counted.
+    /// Merges all counts into one profile.
     pub(super) fn merge(&self, counted: &[PathBuf], merged: &Path) -> anyhow::Result<()> {
         let output = self.merging(counted, merged).output();
         let output = output.with_context(|| format!("{} starts", self.profdata.display()))?;

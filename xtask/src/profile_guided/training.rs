@@ -84,7 +84,7 @@ impl Training<'_> {
         counted.collect()
     }
 
-    /// Asks a gateway that does not count.
+    /// Runs the load on a gateway that does not count.
     pub(super) fn answers_right(&self, gateway: &Path) -> anyhow::Result<()> {
         let mut each = CONFIGURATIONS.iter();
         each.try_for_each(|configuration| self.with(configuration, gateway, None))
@@ -182,7 +182,7 @@ fn command(configuration: &Configuration, gateway: &Path, origin: &str) -> Comma
         .env("PLANETS", format!("http://{origin}"))
         .env("COLLECTOR", format!("http://{origin}"))
         .env("SHARE", "0.01")
-        // Why it does not start is worth a line, that it does is not.
+        // Only a failed start is worth a line in the log.
         .args(["--log", "warn"]);
     command
 }
@@ -240,7 +240,7 @@ impl Expected {
     }
 }
 
-/// A request and its answer.
+/// A request and its expected response.
 struct Question {
     request: Vec<u8>,
     expected: Expected,
@@ -258,7 +258,7 @@ impl Question {
         }
     }
 
-    /// Sends it on a connection that was kept, or a new one.
+    /// Sends it on a kept connection, or on a new one.
     fn ask(&self, address: SocketAddr, kept: &mut Option<Connection>) -> anyhow::Result<()> {
         let until = now() + PATIENCE;
         let mut connection = match kept.take() {
@@ -286,7 +286,7 @@ const ROUND: u64 = 50;
 struct Questions {
     /// Sent once, before all other requests.
     first: Vec<Question>,
-    /// In turn, most of the time.
+    /// Sent in turn, most of the time.
     often: Vec<Question>,
     /// Each is sent once in a round.
     rarely: Vec<Question>,

@@ -27,7 +27,7 @@ const END: &str = "<!-- end -->";
 /// Summaries of recordings that were read.
 type Read = BTreeMap<PathBuf, Summary>;
 
-/// Fills the places of all documents.
+/// Fills the placeholders of all documents.
 pub(crate) fn write() -> anyhow::Result<()> {
     let mut read = Read::new();
     for document in documents()? {
@@ -128,7 +128,7 @@ mod tests {
         assert!(typed.is_empty(), "{}", typed.join("\n"));
     }
 
-    /// Lines with an interval outside of places, of tables that a chore writes, and of blocks of code.
+    /// Lines with an interval outside of placeholders, of generated tables, and of code blocks.
     fn intervals_typed(text: &str) -> impl Iterator<Item = String> + '_ {
         let (mut is_written, mut is_code) = (false, false);
         let lines = text.lines().filter(move |line| {
@@ -153,7 +153,7 @@ mod tests {
         out + rest
     }
 
-    /// `(4 to 8`, as every interval in a sentence begins.
+    /// True if the line contains `(4 to 8`, the beginning of every interval in a sentence.
     fn has_interval(line: &str) -> bool {
         line.split('(').skip(1).any(|inner| {
             let mut words = inner.split(' ');

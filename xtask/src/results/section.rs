@@ -33,7 +33,7 @@ const TYPICAL: &str = "latency_us_typical";
 /// Main metric of a closed loop and of a search.
 const REQUESTS: &str = "requests_per_s";
 
-/// Functions in the table of a profile.
+/// Number of functions in the table of a profile.
 const HOTTEST: usize = 10;
 
 pub(super) fn rendered(name: &str, report: &Value, recording: &Value) -> String {
@@ -191,7 +191,7 @@ fn interval(overhead: &Value, unit: f64, decimals: usize) -> String {
     }
 }
 
-/// When, where, how long, and under which limits.
+/// The date, the machine, the duration and the limits.
 fn circumstances(name: &str, report: &Value, recording: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
     let environment = &report["environment"];

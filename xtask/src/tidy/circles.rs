@@ -12,13 +12,13 @@ use crate::rust_source::{Kind, Token, code, without_tests};
 
 /// The files of a crate by their module paths: `[]` is `lib.rs` or `main.rs`.
 pub(super) struct Imports {
-    /// The `use` items of each module, every path whole.
+    /// The `use` items of each module, with complete paths.
     items: BTreeMap<Vec<String>, Vec<Item>>,
 }
 
-/// One name that a `use` line brings.
+/// One name that a `use` line imports.
 struct Item {
-    /// From the root of the crate.
+    /// Path from the root of the crate.
     path: Vec<String>,
     /// Name of the item in this module.
     name: String,
@@ -27,7 +27,7 @@ struct Item {
 }
 
 impl Imports {
-    /// Of sources by their path below `src/`, tests left out.
+    /// Reads the imports of sources, given by their path below `src/`. Tests are left out.
     pub(super) fn of(sources: &[(String, String)]) -> Imports {
         let modules: BTreeSet<Vec<String>> =
             sources.iter().map(|(path, _)| module_of(path)).collect();
@@ -60,7 +60,7 @@ impl Imports {
             .collect();
         let mut circles = BTreeSet::new();
         for (file, reached) in &reach {
-            // Both ways: all that it reaches and is reached by.
+            // Both ways: all files that it reaches and that reach it.
             let circle: Vec<&Vec<String>> = reached
                 .iter()
                 .filter(|other| reach.get(**other).is_some_and(|back| back.contains(file)))
@@ -80,7 +80,7 @@ impl Imports {
             .rev()
             .find(|end| self.items.contains_key(&path[..*end]))?;
         let module = &path[..known];
-        // A path that names a module as a whole, or something that it declares itself.
+        // The path names a module as a whole, or an item that the module declares itself.
         let Some(name) = path.get(known) else {
             return Some(module.to_vec());
         };
@@ -95,7 +95,7 @@ impl Imports {
     }
 }
 
-/// All files that arrows lead to, itself included where they lead back.
+/// All files that the arrows reach, including the file itself if they lead back.
 fn reached<'a>(
     arrows: &'a BTreeMap<&Vec<String>, BTreeSet<Vec<String>>>,
     from: &'a Vec<String>,
@@ -125,7 +125,7 @@ fn items(module: &[String], text: &str, modules: &BTreeSet<Vec<String>>) -> Vec<
     // Tests may import any file of their crate.
     let code = &without_tests(&code(text));
     let mut items = Vec::new();
-    // The end of the `use` line that was read last: its paths are read once.
+    // The end of the last `use` line, so that its paths are read once.
     let mut read_until = 0;
     for (index, token) in code.iter().enumerate() {
         if token.kind != Kind::Word || index < read_until {
@@ -178,7 +178,7 @@ fn path_at(code: &[Token<'_>], from: usize) -> Option<Vec<String>> {
     let mut path = vec![rest[0].text.to_owned()];
     let mut at = 1;
     while is_path(at) {
-        // Behind it stands `<` where a type is given.
+        // If a type follows, the next token is `<`.
         let Some(word) = rest.get(at + 2).filter(|word| word.kind == Kind::Word) else {
             break;
         };
@@ -188,7 +188,7 @@ fn path_at(code: &[Token<'_>], from: usize) -> Option<Vec<String>> {
     Some(path)
 }
 
-/// Every path of a `use` tree, with the name it gets.
+/// Every path of a `use` tree, with its local name.
 fn paths(tree: &[&str]) -> Vec<(Vec<String>, String)> {
     let mut found = Vec::new();
     let (mut prefixes, mut path): (Vec<Vec<String>>, Vec<String>) = (Vec::new(), Vec::new());

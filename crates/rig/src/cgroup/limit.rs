@@ -104,7 +104,7 @@ impl Settling<'_> {
         let enable: Vec<String> = wanted.iter().map(|name| format!("+{name}")).collect();
         let dir = self.make_handing_on(&place, &enable.join(" "))?;
         let mut enforced = Enforced::default();
-        // A closure, so that every failure reaches the one place that removes the group again.
+        // A closure, so that every failure reaches the single place that removes the group again.
         let limited = (|| {
             if let Some(cpus) = limits.cpus.filter(|_| wanted.contains(&"cpu")) {
                 let max = format!("{} {PERIOD_US}", quota_us(cpus));

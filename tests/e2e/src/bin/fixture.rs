@@ -92,7 +92,7 @@ struct State {
     is_registered: AtomicBool,
 }
 
-/// Answers requests on one connection until the client closes it.
+/// Responds to requests on one connection until the client closes it.
 fn serve(stream: &TcpStream, args: &Args, state: &State) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut reader = BufReader::new(stream);
@@ -155,7 +155,7 @@ fn reply(answer: Answer, asked: &str, state: &State) -> (&'static str, String) {
     (status, body.to_owned())
 }
 
-/// Reads one request and gives its path and body.
+/// Reads one request and returns its path and body.
 fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<(String, String)> {
     let mut line = String::new();
     if reader.read_line(&mut line).ok()? == 0 {
@@ -209,7 +209,7 @@ fn burn(amount: Duration) {
     };
     let end = used() + amount;
     while !amount.is_zero() && used() < end {
-        // Mostly here and seldom in the clock, so that a sampler finds this function at work.
+        // The loop spends most time here and little in the clock, so that a sampler finds this function.
         let mut turns = 0;
         while turns < 2000 {
             turns += 1;

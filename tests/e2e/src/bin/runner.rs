@@ -64,7 +64,7 @@ fn main() {
     }
 }
 
-/// Answers requests on one connection until the client closes it.
+/// Responds to requests on one connection until the client closes it.
 fn serve(mut from: impl BufRead, mut to: impl Write, args: &Args) -> Option<()> {
     loop {
         let (path, body) = read(&mut from)?;

@@ -82,7 +82,7 @@ fn main() {
     }
 }
 
-/// Answers requests on one connection until the client closes it.
+/// Responds to requests on one connection until the client closes it.
 fn serve(stream: &TcpStream, args: &Args, seen: &Mutex<Seen>) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut reader = BufReader::new(stream);
@@ -142,7 +142,7 @@ fn count(seen: &Mutex<Seen>, request: &Request) -> u64 {
     seen.requests
 }
 
-/// The end, when it has come for this one.
+/// Ends the process, if this is the configured request.
 #[expect(
     clippy::print_stderr,
     reason = "the last words of a server are on its standard error"
@@ -164,7 +164,7 @@ fn be_busy(args: &Args, seen: &Mutex<Seen>) {
     }
 }
 
-/// One request to the origin, when there is one and this server is not lazy.
+/// Sends one request to the origin, if there is an origin and this server is not lazy.
 fn pass_on(args: &Args, number: u64) {
     let is_lazy = args.lazy_after.is_some_and(|after| number > after);
     let Some(origin) = args.origin.filter(|_| !is_lazy) else {

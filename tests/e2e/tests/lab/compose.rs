@@ -1,4 +1,4 @@
-//! Systems that are services of a compose file, in a real engine where one answers.
+//! Systems that are services of a compose file, in a real engine if one is available.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ fn said(words: &[&str]) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Notes for the calling test whether there are an engine and compose.
+/// True if there are an engine and compose. Records it for the calling test.
 #[track_caller]
 fn has_compose() -> bool {
     let missing = if said(&["docker", "info"]).is_none() {
@@ -277,7 +277,7 @@ fn killing_weigh_at_twenty_moments_leaves_no_container_network_or_volume() {
     }
     let load = "load: {rate: 20/s, duration: 300ms}\nrounds: 100\nwarmup: 20ms\n";
     let world = world(load, "");
-    // Once before, so that the image is there and moments are of starts.
+    // One run before, so that the image exists and the times below fall into starts.
     drop(world.run_with(&["--rounds", "1"]));
     let mut had_something = 0;
     for moment in 0..20_u64 {
@@ -378,7 +378,7 @@ fn the_lab_of_the_page_runs_as_printed() {
     let (_, lab) = page.split_once("```yaml\nquestion").expect("a lab");
     let (lab, _) = lab.split_once("```").expect("its end");
     let world = World::of_lab(&format!("question{lab}"));
-    // The page's file has the services of this one.
+    // The compose file of the page has the services of this stack.
     let world = world
         .file(
             "compose.yaml",

@@ -1,4 +1,4 @@
-//! Systems that are containers, in a real engine where one answers.
+//! Systems that are containers, in a real engine if one is available.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,13 +15,13 @@ use serde_json::Value;
 
 use crate::pr::Repository;
 
-/// The engine of this machine, spoken to without `weigh`.
+/// The engine of this machine, used without `weigh`.
 struct Engine {
     socket: String,
 }
 
 impl Engine {
-    /// Notes for the calling test whether there is one.
+    /// Connects to the engine, and records for the calling test if there is one.
     #[track_caller]
     #[expect(
         clippy::disallowed_methods,
@@ -47,7 +47,7 @@ impl Engine {
 
     fn ask(&self, path: &str) -> Option<Value> {
         let mut socket = UnixStream::connect(&self.socket).ok()?;
-        // Of HTTP/1.0 the end of the answer is the end of the connection.
+        // In HTTP/1.0 the response ends with the connection.
         write!(socket, "GET {path} HTTP/1.0\r\nHost: engine\r\n\r\n").ok()?;
         let mut answer = String::new();
         socket.read_to_string(&mut answer).ok()?;
@@ -81,7 +81,7 @@ impl Engine {
 const IMAGE: &str =
     "FROM scratch\nCOPY marker /\nHEALTHCHECK --interval=200ms CMD [\"/usr/bin/true\"]\n";
 
-/// The keys that make a container of it.
+/// The keys that make a system a container of this image.
 fn container(keys: &str) -> String {
     let mut volumes = vec![format!("{}:/weigh:ro", weigh().display())];
     for folder in ["/usr", "/lib", "/lib64"]
@@ -192,7 +192,7 @@ fn containers_at_the_same_port_within_are_not_in_the_way_of_each_other() {
     let run = world_of(load, &[("one", BRIDGE), ("other", BRIDGE)])
         .run()
         .ran();
-    // A machine that is too busy for all of them at once is another matter.
+    // A machine that is too busy for all of them at once may fail for another reason.
     assert!(!run.text().contains("fixed address"), "{}", run.text());
 }
 
@@ -247,7 +247,7 @@ fn containers_reach_each_other_in_their_network() {
     let run = world.run().ran();
     let system = systems_of(&run.recording(), "caller")["caller"].clone();
     let told = system["env"]["OTHER"].as_str().expect("an address");
-    // Not where this machine finds it: a container would find itself there.
+    // Not the address on this machine's loopback, because a container would reach itself there.
     assert!(
         told.ends_with(":8080") && !told.starts_with("127."),
         "{told}"
@@ -283,7 +283,7 @@ fn a_container_that_runs_already_is_attached_to() {
         found.is_some()
     });
     let (id, port) = found.expect("it was found");
-    // The container is listed before it listens, and `weigh up` waits for that.
+    // The container is listed before it listens, and `weigh up` waits until it listens.
     wait_until("it answers", PATIENCE, || {
         let mut socket =
             TcpStream::connect(format!("127.0.0.1:{port}")).expect("the proxy accepts");
@@ -401,7 +401,7 @@ fn images_of_two_revisions_are_compared_although_both_have_one_name() {
     weigh.current_dir(repository.folder());
     weigh.env("XDG_STATE_HOME", repository.path("state"));
     weigh.args(["pr", "api", "--base", "HEAD~1"]);
-    // Broken, or undecided on a machine that others use.
+    // Broken, or undecided on a machine that other programs use.
     let run = Run::of(weigh.output().expect("weigh starts")).exits_with(4);
     run.shows("`typical overhead < 1ms` on head: ");
     // The image built from one revision must not run for the other.

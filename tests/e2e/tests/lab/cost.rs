@@ -70,8 +70,8 @@ fn context_switches_are_counted_for_each_request() {
             .as_f64()
             .expect("a figure")
     };
-    // A request that is slept over makes its thread leave the core twice: to sleep and to wait for
-    // the next one.
+    // A request with a sleep makes its thread leave the core twice: for the sleep and for the wait for the
+    // next request.
     assert!(of(1) > 1.5, "{}", of(1));
     let waited = &summary["variants"][1]["metrics"]["waited_for_cpu_us_per_request"];
     if fs::exists("/proc/self/schedstat").expect("the kernel's own files") {

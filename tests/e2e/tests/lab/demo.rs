@@ -8,14 +8,14 @@ use tempfile::TempDir;
 
 use crate::null_servers::is_found;
 
-/// `weigh` with these words, in this folder.
+/// Runs `weigh` with these arguments, in this folder.
 fn weigh_in(folder: &Path, words: &[&str]) -> Run {
     let mut command = weigh_command();
     let output = command.current_dir(folder).args(words).output();
     Run::of(output.expect("weigh starts"))
 }
 
-/// The recording that the answer names.
+/// The recording that the output names.
 fn recording_of(folder: &Path, run: &Run) -> PathBuf {
     let answer = run.answer();
     let mut lines = answer.lines();
@@ -23,7 +23,7 @@ fn recording_of(folder: &Path, run: &Run) -> PathBuf {
     folder.join(path.expect("the answer names the recording"))
 }
 
-/// When its last load ended, in seconds from the start.
+/// The end of its last load, in seconds from the start.
 fn seconds(recording: &Path) -> f64 {
     let text = std::fs::read(recording.join("recording.json")).expect("a recording");
     let recording: Value = serde_json::from_slice(&text).expect("JSON");

@@ -1,4 +1,4 @@
-//! Every command of the README and of `docs/` that can run here does.
+//! Checks that every command of the README and of `docs/` works, if it can run here.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -85,7 +85,7 @@ const SHORTER: [(&str, &str); 8] = [
     ("my-lab-…", "my-lab-monday"),
 ];
 
-/// A server for the examples: it takes any flags after its address.
+/// A server for the examples. It accepts any flags after its address.
 const MY_SERVER: &str = "#!/bin/sh\nexec weigh null-server --listen \"$2\"\n";
 
 /// A block of commands on a page.
@@ -142,7 +142,7 @@ impl Block {
     }
 }
 
-/// A repository of a person who has a lab, recordings, results of another tool, and a server that is up.
+/// The repository of a reader with a lab, recordings, results of another tool, and a running server.
 struct Stage {
     home: Repository,
     server: Server,
@@ -196,7 +196,8 @@ impl Stage {
         }
         self.runs("cp -r recordings/my-lab-monday recordings/api-monday");
         let url = format!("http://{}/", self.server.address());
-        // Another number each: whole milliseconds can be the same, and then the files would be.
+        // The numbers differ, because results in whole milliseconds could be the same and make identical
+        // files.
         self.runs(&format!(
             "mkdir before after; for run in 1 2 3 4 5 6; do for side in before after; do \
              weigh load -n $((500 + ${{#side}})) -c 2 --format artillery {url} > $side/$run.json; done; done; \
@@ -222,7 +223,7 @@ impl Stage {
             .expect("bash starts")
     }
 
-    /// The command with free ports, and as short as it can be.
+    /// The command with free ports and short durations.
     fn fitted(&self, command: &str) -> String {
         let mut fitted = command.to_owned();
         for (long, short) in SHORTER {
@@ -256,9 +257,9 @@ fn every_command_of_the_documents_that_can_run_here_does() {
             ran += 1;
             let output = stage.output(&stage.fitted(&command));
             let code = output.status.code();
-            // A limit may be broken here: it is a limit on the reader's server.
+            // A gate may be broken here, because its limit is meant for the reader's server.
             let is_right = code == Some(0) || command.contains("--gate") && code == Some(4);
-            // Checks withhold verdicts where the machine is too busy for them.
+            // Checks withhold verdicts if the machine is too busy for them.
             if !is_right && code != Some(7) {
                 let page = block.page.display();
                 failed.push(format!("{page}: {command}: {output:?}"));

@@ -1,4 +1,4 @@
-//! Systems that run already: they are compared, and neither started nor stopped.
+//! Systems that run already. They are compared, and neither started nor stopped.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::null_servers::is_found;
 
-/// A null server of the test's own, which is not the keeper's.
+/// A null server that the test started. It does not belong to the keeper.
 fn null_server(flags: &[&str]) -> Server {
     let all: Vec<&str> = ["null-server"]
         .into_iter()
@@ -100,7 +100,7 @@ fn two_urls_are_compared_and_run_on() {
             assert!(systems.is_empty(), "{systems:?}");
         }
     }
-    // Both answer still.
+    // Both still respond.
     for server in [&a, &b] {
         assert!(server.get("/seen")["requests"].as_u64() > Some(0));
     }
@@ -182,7 +182,7 @@ fn soon_busy(answers: u32) -> String {
     busy(move |number| number >= answers)
 }
 
-/// The URL of a server that answers 429 to the requests of these numbers, counted from 0.
+/// The URL of a server that responds with 429 to the requests of these numbers, counted from 0.
 fn busy(is_refused: impl Fn(u32) -> bool + Copy + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("its address");
@@ -247,7 +247,7 @@ fn a_limiter_beyond_its_limit_has_counts_and_latencies_of_both_statuses() {
         for round in rounds {
             let [right, refused] = ["200", "429"].map(|status| count(round, status));
             assert_eq!(Some(right + refused), round["outcomes"]["passed"].as_u64());
-            // Each fourth one, whichever they are that count.
+            // Every fourth request was refused. The requests that count may be any of them.
             assert!(right > refused && refused > 0, "{right} {refused}");
             let latencies = round["latency_by_status_ns_hdr"].as_object();
             assert_eq!(latencies.map(serde_json::Map::len), Some(2), "{round}");

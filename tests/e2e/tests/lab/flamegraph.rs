@@ -50,7 +50,7 @@ fn each_system_has_a_flamegraph_and_each_variant_a_difference() {
     let is_burn = |function: &&Value| function["function"] == "fixture::burn";
     let burn = hottest.iter().find(is_burn).expect("it burns");
     let all = burning["samples"].as_u64().expect("a count");
-    // Nearly all that a request costs.
+    // The function takes nearly all of the cost of a request.
     assert!(
         burn["total_samples"].as_u64() > Some(all / 2),
         "{burning:#}"

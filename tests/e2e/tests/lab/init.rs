@@ -1,4 +1,4 @@
-//! `weigh init`: the labs that it writes are right, and run.
+//! `weigh init`: the labs that it writes are valid and run.
 
 use std::fs;
 use std::path::Path;
@@ -51,7 +51,7 @@ impl Here {
 #[test]
 fn a_command_becomes_a_lab_that_runs_where_it_was_typed() {
     let here = Here::new();
-    // Relative to where it is typed, and not to where the lab lies.
+    // The path is relative to the working directory, and not to the lab's folder.
     std::os::unix::fs::symlink(weigh(), here.path().join("my-server")).expect("a link");
     let command = "./my-server null-server --listen {{addr}}";
     let lab = here.writes_a_lab_that_runs(&["--command", command], ["as it is", "the same again"]);
@@ -176,7 +176,7 @@ fn a_script_of_k6_becomes_requests_and_gates() {
     ];
     here.weigh(&flags).exits_with(0);
     here.weigh(&["check", "shop/shop.yaml"]).exits_with(0);
-    // One round gives no interval, so that the gate on a percentile stays open: exit code 4.
+    // One round gives no interval, so the gate on a percentile stays undecided: exit code 4.
     let run = here.weigh(&["lab", "shop/shop.yaml", "--rounds", "1"]);
     run.exits_with(4).shows("p95 value < 5000ms");
     let lab = here.read("shop/shop.yaml");

@@ -1,4 +1,4 @@
-//! Labs of null servers, for claims about how rounds are measured.
+//! Labs of null servers, for tests of the measurement of rounds.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ pub(crate) fn is_found(recording: &Path, (least, most): (f64, f64)) -> bool {
         && end("difference_high").is_some_and(|high| high < most)
 }
 
-/// The command of a null server, as a lab has it.
+/// The command of a null server in the syntax of a lab.
 pub(crate) fn command() -> String {
     format!("'{}' null-server --listen {{{{addr}}}}", weigh().display())
 }
@@ -92,7 +92,7 @@ impl NullServers {
         self
     }
 
-    /// Another system, in the lines of a lab.
+    /// Adds another system, in the syntax of a lab.
     pub(crate) fn beside(mut self, system: &str) -> NullServers {
         self.beside += system;
         self

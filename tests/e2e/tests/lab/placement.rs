@@ -86,7 +86,7 @@ fn a_core_that_is_too_narrow_is_given_up_before_anything_is_measured() {
     if !has_two_cores() {
         return judged::not_run("one core leaves nothing to choose");
     }
-    // Both use two fifths of a core: too much for one core, and not for two.
+    // Both use two fifths of a core. That is too much for one core, and not for two.
     let servers = servers().settings("flag: --burn=3900us, again: --seed=1");
     let run = world(servers.server_key(ONE_CORE)).run().ran();
     let recording = run.recording();
@@ -101,7 +101,7 @@ fn groups_that_the_lab_names_are_looked_at_one_by_one() {
     if !has_two_cores() {
         return judged::not_run("one core leaves nothing to choose");
     }
-    // With `busy`, one core is too narrow for the second group, and not for the first.
+    // With `busy`, one core is not enough for the second group, but it is for the first.
     let servers = servers()
         .key("groups: [[again], [busy]]")
         .server_key(ONE_CORE)

@@ -156,7 +156,7 @@ fn what_is_not_committed_counts_as_head_and_is_said() {
     let run = repository.weigh(&[]).exits_with(4);
     run.shows("with uncommitted changes");
     run.shows("`typical overhead < 500us` on head: broken");
-    // The index of the user is as it was.
+    // The user's git index is unchanged.
     let status = repository.git(&["status", "--porcelain"]);
     assert_eq!(status, " M delay\n?? not-yet-added\n");
     repository.expect_clean();

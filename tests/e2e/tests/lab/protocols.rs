@@ -1,4 +1,4 @@
-//! Labs over TLS and HTTP/2: the same proofs, scenarios and records as in the clear.
+//! Labs over TLS and HTTP/2, with the same proofs, scenarios and records as over plain HTTP/1.1.
 
 use e2e::{Run, World, modern};
 

@@ -47,7 +47,7 @@ fn prometheus_reads_rounds_variants_and_what_systems_cost() {
     let _ = world.finish(child).ran();
 }
 
-/// Every metric that a panel of the dashboard asks for.
+/// Every metric that a panel of the dashboard queries.
 fn names_in_the_dashboard() -> Vec<String> {
     let text = include_str!("../../../../deploy/grafana/weighbridge.json");
     let dashboard: Value = serde_json::from_str(text).expect("it is JSON");

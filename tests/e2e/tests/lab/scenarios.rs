@@ -128,7 +128,7 @@ fn rows_of_a_file_go_round_in_a_lab() {
     };
     let proofs = format!("proof:\n{}{}", proof("ann", 0.5), proof("bo", 0.5));
     let load = "  data: users.csv\n  path: '/{{user}}'\n";
-    // In the proof every request is sent as the first slot would send it.
+    // The proof sends every request as the first slot would send it.
     let run = lab(load, "")
         .file("users.csv", "user\nann\nbo\n")
         .run()

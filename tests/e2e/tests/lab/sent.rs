@@ -1,4 +1,4 @@
-//! Variants that are sent other requests than their baseline: the same work asked for in another way.
+//! Variants that receive other requests than their baseline: the same work, requested in another way.
 
 use e2e::{World, fixture, summary_of, unwrapped};
 use serde_json::Value;

@@ -26,7 +26,7 @@ fn a_closed_loop_moves_from_variant_to_variant_in_slices() {
     assert!(rounds.len() >= 18, "{}", rounds.len());
     for round in rounds {
         let slices = &round["slices"];
-        // A third of 100 ms would be more than 30 ms, so those do not count. 15 cycles come to 1 s.
+        // A third of 100 ms would be more than 30 ms, so 30 ms do not count. 15 cycles make 1 s.
         assert_eq!(slices["uncounted_us"], 30_000);
         let cycles = number(&round["left_out"]["cycles"]);
         assert_eq!(cycles, 15);
@@ -141,7 +141,7 @@ fn searches_for_the_highest_rate_take_turns_and_a_crash_ends_its_own_only() {
             "{variant}"
         );
     }
-    // The first rates of all come before the second rate of any.
+    // The first rates of all variants come before the second rate of any variant.
     let talk = run.talk();
     let tried: Vec<&str> = talk
         .lines()

@@ -36,7 +36,7 @@ fn a_variant_that_answers_with_another_status_gets_no_number() {
 
 #[test]
 fn a_variant_that_turns_wrong_under_load_gets_no_number() {
-    // Honest for the proof and the first answers of the load, wrong after that.
+    // Honest for the proof and the first responses of the load, wrong after that.
     World::new()
         .variant("turncoat", "server.answer: errors, server.honest: 50")
         .run()
@@ -105,7 +105,7 @@ fn the_same_server_twice_shows_no_difference() {
         .filter(|verdict| *verdict == "slower" || *verdict == "faster")
         .count();
     assert!(claims <= 2, "{verdicts:?}");
-    // A tool that never answers is no better: on a quiet machine all five do.
+    // A tool that never gives a verdict is no better. On a quiet machine all five runs have one.
     if runs.iter().all(Run::is_machine_unfit) {
         judged::not_run(MACHINE_UNFIT);
         return;

@@ -1,4 +1,4 @@
-//! `weigh load` as a user of other load generators meets it.
+//! `weigh load` from the view of a user of other load generators.
 
 use e2e::{Run, Server, weigh_command};
 use serde_json::Value;
@@ -38,7 +38,7 @@ fn the_same_answers_are_right_when_only_the_status_counts() {
 
 #[test]
 fn a_target_that_is_not_there_is_said_so() {
-    // Port 9 of loopback: discard, not in use.
+    // Port 9 of loopback (discard) is not in use.
     let output = weigh_command()
         .args(["load", "http://127.0.0.1:9/", "-n", "3", "-c", "1"])
         .output()

@@ -63,7 +63,7 @@ fn https_is_spoken_with_those_whom_the_user_trusts() {
     let run = load("https", &server, &["-n", "9", "--insecure"]).ran();
     let words = "HTTP/1.1 over TLS (certificate not verified)";
     run.shows(words);
-    // No other authority has signed it.
+    // The certificate is not signed by a trusted authority.
     let run = load("https", &server, &["-n", "2"]);
     assert!(!run.status().success(), "{}", run.answer());
 }

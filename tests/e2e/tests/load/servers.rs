@@ -1,4 +1,4 @@
-//! `weigh load` on servers that misbehave: each has its outcome, and no socket is left over.
+//! `weigh load` on servers that misbehave. Each has its outcome, and no socket is left open.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
@@ -11,12 +11,12 @@ use std::thread;
 use e2e::{PATIENCE, Run, wait_until, weigh_command};
 use serde_json::Value;
 
-/// As many as `weigh load` may have open at once.
+/// Largest number of connections that `weigh load` may have open at once.
 const CONNECTIONS: usize = 4;
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
-/// A server that does the same on each connection, for as long as the test runs.
+/// A server that behaves the same on each connection until the test ends.
 struct Odd {
     address: String,
     connections: Arc<AtomicU64>,
@@ -40,8 +40,8 @@ impl Odd {
         }
     }
 
-    /// Runs `weigh load` on it while its sockets are counted. Gives the outcomes and the slowest
-    /// answer in milliseconds.
+    /// Runs `weigh load` on it and counts its sockets. Returns the outcomes and the slowest response in
+    /// milliseconds.
     fn load(&self, flags: &[&str]) -> (Value, f64) {
         let mut child = weigh_command()
             .arg("load")
@@ -119,7 +119,7 @@ fn a_slow_answer_passes_with_its_time_unless_it_is_slower_than_allowed() {
     let serve = |mut stream: TcpStream| loop {
         request(&stream)?;
         let late = TcpListener::bind("127.0.0.1:0").ok()?;
-        // No client connects: a wait, and not a sleep of the test.
+        // No client connects, so this waits until the timeout without a sleep.
         let _ = rustix::event::poll(
             &mut [rustix::event::PollFd::new(
                 &late,

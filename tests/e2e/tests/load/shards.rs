@@ -1,4 +1,4 @@
-//! One load from several generators, and their recordings put together again.
+//! One load from several generators, and the merge of their recordings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -85,7 +85,7 @@ fn eight_shards_count_what_one_generator_counts() {
         let paths = shards(folder.path(), &url(&server), flags);
         let all = folder.path().join("all.json");
         let run = merged(&paths, &all);
-        // A check may find fault with a generator on a busy machine, which is another matter.
+        // A check may fail for a generator on a busy machine. This test does not depend on that.
         assert!(matches!(run.status().code(), Some(0 | 7)), "{}", run.talk());
         let (one, all) = (round(&one), round(&all));
         for key in ["planned", "outcomes", "statuses", "bytes_in", "bytes_out"] {

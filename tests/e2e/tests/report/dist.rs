@@ -16,7 +16,7 @@ fn listed(command: &mut Command) -> String {
 #[test]
 fn archive_and_package_hold_what_one_needs_and_their_sums_are_right() {
     let out = TempDir::new().expect("a temporary folder");
-    // The program of the tests: how a static one is built is a matter of toolchains and of minutes.
+    // Uses the program of the tests, because the build of a static program needs toolchains and minutes.
     let program = out.path().join("program");
     // Without debug symbols it is a tenth of the size.
     let mut strip = Command::new("strip");
@@ -95,7 +95,7 @@ fn a_shell_completes_subcommands_and_flags() {
     let folder = TempDir::new().expect("a temporary folder");
     let path = folder.path().join("weigh.bash");
     fs::write(&path, script).expect("it can be written");
-    // Asked as bash asks, without a terminal.
+    // Requests completions as bash does, without a terminal.
     let complete = |words: &str, last: usize| {
         let text = format!(
             "source '{}'; COMP_WORDS=({words}); COMP_CWORD={last}; _weigh weigh \"${{COMP_WORDS[{last}]}}\" ''; \
@@ -109,7 +109,8 @@ fn a_shell_completes_subcommands_and_flags() {
     assert!(complete("weigh load --ga", 2).contains("--gate\n"));
 }
 
-/// The archive has the name, and the program in it the place, that `cargo binstall` looks for.
+/// Checks that the name of the archive, and the path of the program in it, match the template of
+/// `cargo binstall`.
 fn expect_found_by_binstall(archive: &Path, names: &str) {
     let (url, program_in_it) = binstall();
     let file_name = archive.file_name().expect("a file").to_string_lossy();

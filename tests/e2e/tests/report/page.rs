@@ -58,7 +58,7 @@ fn page_of(recording: &Path, folder: &TempDir) -> PathBuf {
     page
 }
 
-/// The committed recording after a change.
+/// Writes the committed recording with a change.
 fn changed(folder: &TempDir, change: impl FnOnce(&mut Value)) -> PathBuf {
     let text = fs::read_to_string(RECORDING).expect("the recording is committed");
     let mut recording: Value = serde_json::from_str(&text).expect("a recording is JSON");
@@ -135,7 +135,7 @@ const OUTSIDE: &str = "[...document.querySelectorAll('svg text')]
   .filter(([, box]) => box.width > 0 && (box.left < 0 || box.right > innerWidth))
   .map(([label]) => label)";
 
-/// The figures of the page's table, and those below them, by variant and metric.
+/// The figures of the page's table and below it, by variant and metric.
 const FIGURES: &str =
     "Object.fromEntries([...document.querySelectorAll('#results tbody tr')].map(row => [
   row.querySelector('th').textContent,
@@ -145,7 +145,7 @@ const FIGURES: &str =
   ])),
 ]))";
 
-/// Rows of the table below a line of the text report: the first cell, then the others.
+/// Rows of the table below a line of the text report, by the first cell. The values are the remaining cells.
 fn table<'a>(text: &'a str, columns: &str) -> BTreeMap<&'a str, Vec<&'a str>> {
     let lines = text.lines().skip_while(|line| !line.starts_with(columns));
     let body = lines.skip_while(|line| !line.starts_with('─')).skip(1);
@@ -245,7 +245,7 @@ fn a_page_of_nine_variants_is_small_and_begins_with_the_answer() {
             assert!(end < 600.0, "{part} ends at {end} of {width} px");
         }
     }
-    // A word is explained by a key, and on paper by a list.
+    // A term is explained by a button, and on paper by a list.
     let opened = "(() => {
       const word = [...document.querySelectorAll('button.term')].find(it => it.textContent == 'p99');
       word.focus(); word.click();
@@ -356,7 +356,7 @@ fn a_terminal_gets_colors_unless_refused_and_ascii_unless_it_shows_more() {
     let ascii = on_a_terminal("C", "1");
     assert!(ascii.is_ascii(), "{ascii}");
     assert!(ascii.contains("+-") && ascii.contains("|-"), "{ascii}");
-    // Elsewhere neither happens, whatever the locale.
+    // Without a terminal there are neither colors nor ASCII, regardless of the locale.
     let piped = rendered(Path::new(RECORDING), "full");
     assert!(!piped.contains('\u{1b}') && piped.contains("±"));
 }

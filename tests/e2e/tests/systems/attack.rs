@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use e2e::{PATIENCE, Run, planets, processes_mentioning, wait_until, xtask};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The command, on programs that are built already.
+/// The attack command, on programs that are already built.
 fn attack(words: &[&str]) -> Command {
     let planets = planets();
     let mut command = Command::new(xtask());
@@ -38,7 +38,7 @@ fn each_attack_is_carried_out_and_judged() {
     let load = row(&table, "load");
     let slow = row(&table, "slow-header");
     assert!(count(&load[8], "200") > 10, "{table}");
-    // More sockets than the service has descriptors, and the service holds them or refuses them.
+    // There are more sockets than the service has descriptors. The service holds or refuses them.
     assert!(count(&slow[8], "opened") > 512, "{table}");
     for cells in [load, slow] {
         assert!(cells[2].ends_with("ms"), "it was served before: {table}");

@@ -11,10 +11,10 @@ use e2e::{wait_until, weigh, weigh_command};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The image of weigh, which is generator and target here.
+/// The image of weigh, which runs generator and target here.
 const IMAGE: &str = "localhost/weigh:test";
 
-/// There is one cluster, which the end of each test brings down.
+/// Guards the only cluster. The end of each test brings it down.
 static IN_USE: Mutex<()> = Mutex::new(());
 
 /// The cluster while a test needs it.
@@ -25,7 +25,7 @@ struct Node {
 }
 
 impl Node {
-    /// Brings it up, or says why the calling test is not run.
+    /// Starts the cluster, or records why the calling test does not run.
     #[track_caller]
     #[expect(
         clippy::disallowed_methods,
@@ -49,7 +49,7 @@ impl Node {
         let node = Node {
             state,
             script,
-            // A test that failed has brought it down all the same.
+            // A failed test has brought the cluster down nevertheless.
             _in_use: IN_USE.lock().unwrap_or_else(PoisonError::into_inner),
         };
         node.call(&["up"]);
@@ -74,7 +74,7 @@ impl Node {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Everything in the cluster that is of a run.
+    /// All objects of a run in the cluster.
     fn left(&self) -> String {
         let kinds = "pods,jobs,deployments,statefulsets,services,configmaps,secrets";
         self.kubectl(&[
@@ -96,8 +96,8 @@ impl Node {
         )
     }
 
-    /// The same under another load. Of a closed loop there are no limits: they are granted in periods, which
-    /// slices would cut.
+    /// Starts the lab under another load. In a closed loop it has no limits, because limits are granted in
+    /// periods and slices would cut them.
     fn lab_of(&self, folder: &Path, load: &str, rounds: u32) -> Child {
         let limits = match load.starts_with("rate") {
             true => "    limits: {cpus: 0.2, memory: 64MiB}\n",
@@ -174,7 +174,7 @@ fn two_generators_in_pods_count_what_one_plan_holds_and_leave_nothing() {
         .wait_with_output()
         .expect("it ends");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    // 7: a check may withhold the verdict on a busy machine.
+    // Exit code 7: a check may withhold the verdict on a busy machine.
     assert!(matches!(output.status.code(), Some(0 | 7)), "{said}");
     let recording = recording(folder.path());
     let rounds = counted(&recording);
@@ -299,7 +299,7 @@ fn a_generator_that_is_evicted_withholds_the_number_and_is_named() {
     let Some(node) = Node::up() else { return };
     let folder = TempDir::new().expect("a folder");
     let order = folder.path().join("eviction.json");
-    // As a node that is drained asks for it.
+    // Evicts a pod, as the drain of a node does.
     let take = |name: &str| {
         let text = serde_json::json!({
             "apiVersion": "policy/v1",
@@ -319,8 +319,8 @@ fn a_generator_that_is_evicted_withholds_the_number_and_is_named() {
     take_away_a_generator(&node, take, &["was evicted: Eviction API: evicting"]);
 }
 
-/// A server behind another one's name: the front takes its delay from a ConfigMap, and both have a
-/// Service. Every variant has all of it.
+/// A server behind the name of another. The front takes its delay from a ConfigMap, and both have a Service.
+/// Every variant has all of these objects.
 const MANIFESTS: &str = "
 apiVersion: v1
 kind: Service

@@ -43,7 +43,7 @@ fn summary(lab: &Path) -> Option<Value> {
     Some(summary_of(&recording.borrow()))
 }
 
-/// A figure of the difference to the baseline: its low and its high end.
+/// The interval of a figure's difference to the baseline: its low and its high end.
 fn overhead(summary: &Value, variant: &str, metric: &str) -> (f64, f64) {
     let mut rows = summary["variants"].as_array().expect("rows").iter();
     let row = rows.find(|row| row["name"] == variant).expect("the row");
@@ -92,7 +92,7 @@ fn compression_costs_express_processor_time() {
     if !(is_installed("node") && is_installed("npm")) {
         return;
     }
-    // The proof of the lab compares bodies once they are decoded. Here the load is judged, by status.
+    // The proof of the lab compares decoded bodies. This test judges the load, by status.
     let text = fs::read_to_string(lab("compression")).expect("the lab is there");
     let expected = "expect: {status: 200, same-as: baseline}";
     assert!(text.contains(expected), "the lab lost `{expected}`");

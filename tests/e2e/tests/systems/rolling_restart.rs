@@ -1,4 +1,4 @@
-//! A rolling restart: two gateways behind HAProxy, each stopped and started again under load.
+//! A rolling restart of two gateways behind HAProxy. Each is stopped and restarted under load.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A program that is ended with the test.
+/// A running program. Dropping it ends the process.
 struct Program(Child);
 
 impl Program {
@@ -65,7 +65,7 @@ impl Place {
     }
 }
 
-/// HAProxy sends no request again, so that each that it could not deliver is seen.
+/// Starts HAProxy without retries, so that every request that it could not deliver is visible.
 fn balancer(folder: &Path, address: &str, places: &[Place; 2]) -> Program {
     let servers: String = places
         .iter()
@@ -169,7 +169,7 @@ fn restarted(drain_delay: &str) -> (u64, Value) {
         .stderr(Stdio::null())
         .spawn();
     let mut load = Program(load.expect("weigh starts"));
-    // Requests for locations that the origin has seen.
+    // Number of requests for locations that the origin has received.
     let asked = || {
         let answer = get(origin.address(), "/seen");
         let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
@@ -197,7 +197,7 @@ fn restarted(drain_delay: &str) -> (u64, Value) {
     (outcomes["passed"].as_u64().unwrap_or(0), outcomes)
 }
 
-/// Requests that were answered wrongly or not at all.
+/// Number of requests with a wrong response or without a response.
 fn lost(outcomes: &Value) -> u64 {
     let kinds = ["failed", "mismatched"].map(|kind| outcomes[kind].as_object());
     let counts = kinds

@@ -17,8 +17,8 @@ fn shipped() -> PathBuf {
     folder.canonicalize().expect("the labs are there")
 }
 
-/// A folder with labs as they are shipped, but for the programs, the length and who the languages
-/// are.
+/// A folder with shipped labs, with other programs, a shorter load and other coprocessors instead of the
+/// languages.
 struct Labs {
     folder: TempDir,
 }
@@ -77,9 +77,9 @@ impl Labs {
                 "folder: ..\n",
                 &format!("folder: {}\n", shipped().display()),
             )
-            // Also where they are in a group with others.
+            // Replaces them also in a group with other variants.
             .replace(within(LANGUAGES), within(manners));
-        // Files of requests stay where they are.
+        // Request files stay in their folder, so their paths become absolute.
         let files = [
             "body: ../",
             "body: batching/",
@@ -91,7 +91,8 @@ impl Labs {
             let (key, path) = file.rsplit_once(' ').expect("a key and a path");
             text.replace(file, &format!("{key} {}/{path}", above.display()))
         });
-        // The programs are built. Groups in lines of their own are of the languages, which are others here.
+        // Drops builds, because the programs are built. Drops groups on lines of their own, because they name
+        // the languages.
         let is_build = |line: &str| line.trim_start().starts_with("- \"cargo build");
         let is_group = |line: &str| line == "groups:" || line.starts_with("  - [");
         let lines = text.lines();
@@ -111,7 +112,7 @@ impl Labs {
         Run::of(command.output().expect("weigh starts"))
     }
 
-    /// The recordings that were made here, with their folders.
+    /// The recordings of this folder, with their paths.
     fn recordings(&self) -> Vec<(PathBuf, Value)> {
         let folders = fs::read_dir(self.folder.path().join("recordings"))
             .expect("the labs and their folder are there");
@@ -128,7 +129,7 @@ impl Labs {
             .collect()
     }
 
-    /// The only lab of the folder, proven and measured.
+    /// Runs the only lab of the folder, with proof and measurement.
     fn lab(&self) -> Run {
         self.weigh(&["lab", "."])
     }
@@ -154,7 +155,7 @@ fn the_header_reaches_the_origin_or_the_variant_has_no_number() {
     for honest in ["config", "rhai", "honest"] {
         let mut of_it = rounds.iter().filter(|round| round["variant"] == honest);
         let proofs = &of_it.next().expect("it is measured")["proofs"];
-        // 40/s for 200 ms, and each of them at both subgraphs.
+        // 40/s for 200 ms are 8 requests, and each of them reaches both subgraphs.
         for subgraph in 0..2 {
             assert_eq!(proofs[subgraph]["seen"], "8 in 8 requests", "{proofs:#}");
         }

@@ -1,5 +1,5 @@
-//! Claims about `labs/webhook`: its systems start under the pod's limits, prove themselves and are
-//! shown as ApacheBench would show them.
+//! Tests of `labs/webhook`. Its systems start under the pod's limits, prove their work and are shown in the
+//! layout of ApacheBench.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ fn root() -> PathBuf {
     tests.ancestors().nth(2).expect("tests/e2e").to_path_buf()
 }
 
-/// The folder that the programs of these tests are built into.
+/// The target folder of these tests.
 fn target() -> PathBuf {
     let weigh = weigh();
     let target = weigh.ancestors().nth(2);
