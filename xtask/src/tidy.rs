@@ -5,6 +5,7 @@
 
 mod circles;
 mod coprocessors;
+mod english;
 mod graph;
 
 use std::fs;

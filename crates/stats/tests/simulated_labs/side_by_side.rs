@@ -227,7 +227,7 @@ impl World {
             Asked::TwoInTurn => 2,
             Asked::One | Asked::OneAmongOthers => 1,
         };
-        counted(&slots, &thefts, (end_ns, queries))
+        counted(&slots, &thefts, end_ns, queries)
     }
 
     /// Times when the host takes the core of a server: the start, the length, and a flag that is true if the
@@ -263,7 +263,8 @@ fn stall(slots: &mut [(u64, f64)], thefts: &[(u64, u64, bool)]) {
 fn counted(
     slots: &[Vec<(u64, f64)>; 2],
     thefts: &[(u64, u64, bool)],
-    (end_ns, queries): (u64, usize),
+    end_ns: u64,
+    queries: usize,
 ) -> Round {
     let dues_ns: Vec<u64> = (0..=CYCLES as u64).map(|cycle| cycle * GAP_NS).collect();
     let medians_ns: Vec<u64> = slots

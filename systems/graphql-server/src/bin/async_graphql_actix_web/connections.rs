@@ -48,8 +48,8 @@ where
     type InitError = F::InitError;
     type Future = LocalFuture<Result<Self::Service, F::InitError>>;
 
-    fn new_service(&self, (): ()) -> Self::Future {
-        let http = self.http.new_service(());
+    fn new_service(&self, ) -> Self::Future {
+        let http = self.http.new_service();
         let connections = self.connections.clone();
         Box::pin(async move {
             Ok(Counted {
