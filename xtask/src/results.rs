@@ -31,7 +31,8 @@ pub(crate) struct Args {
     weigh: Option<PathBuf>,
 }
 
-/// The output format of an older tool, by the folder with a lab of the same name that repeats its run.
+/// Recordings of labs that repeat a run of another tool, by name. Each has the output format and the name of
+/// the tool.
 const LAYOUTS: [(&str, &str, &str); 2] = [
     ("remote-schema", "k6", "k6"),
     ("webhook", "ab", "ApacheBench"),

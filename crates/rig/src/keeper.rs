@@ -3,8 +3,8 @@
 //! The keeper exchanges JSON lines with the owner over its standard input and output. It starts a shepherd
 //! for each system and passes orders and events on. It leads a session of its own, so Ctrl-C in a terminal
 //! reaches only the owner. When its input closes, the owner has closed it or is dead. In both cases the
-//! keeper ends everything of the run: systems, cgroups, cleanup tasks, temporary folders and itself. A
-//! cleanup task (`errand`) releases resources that another service holds for the owner. Only the owner's
+//! keeper ends the systems, removes the cgroups, runs the cleanup tasks, removes temporary folders, and exits.
+//! A cleanup task (`errand`) releases resources that another service holds for the owner. Only the owner's
 //! program understands it. [`crate::launch`] describes the events after the death of the keeper itself.
 //!
 //! Absent on purpose: threads (a parent-death signal follows the thread that forked) and decisions (readiness

@@ -60,7 +60,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 const CONFIDENCE: f64 = 0.95;
 
-/// The changes within a minute, from its beginning to its end.
+/// The changes from the level of one minute to the level of the next, and the outcomes of the requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Minute {
     memory_kib: f64,
