@@ -1,8 +1,8 @@
-//! `cargo xtask aa`: the instrument held against known differences, on real processes.
+//! `cargo xtask aa`: checks the instrument against known differences, on real processes.
 //!
-//! The one idea: the truth is known because it is made. A server is compared with itself, with itself
-//! plus a planted delay, beside neighbors that are known to be bad; what `weigh lab` says about that
-//! goes into METHODOLOGY.md. Each piece runs alone, and says before it begins how long it takes.
+//! Main idea: the truth is known because we plant it. A server is compared with itself, with itself plus a
+//! planted delay, and next to neighbors that have a known cost. The results of `weigh lab` go into
+//! METHODOLOGY.md. Each piece runs alone, and prints its expected duration before it begins.
 
 mod burners;
 mod choices;
@@ -121,7 +121,7 @@ impl Piece {
     /// Requests per second to each system side by side.
     fn rate(self) -> u32 {
         match self {
-            // Within a round of 2 s the requests differ more than the starts do: with 200 of them an
+            // Within a round of 2 s the requests differ more than the starts do. With 200 requests an
             // interval is twice as wide as with 500.
             Piece::PlantedDelay | Piece::PlantedBurn => 250,
             _ => 100,
@@ -161,7 +161,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         withheld: Cell::new(0),
         runs: Cell::new(0),
     };
-    // Ends with this function, and in any case with this process.
+    // The processes end with this function, and in any case with this process.
     let _burners = args.busy.then(Burners::start).transpose()?;
     for piece in others {
         bench.rate.set(args.rate.unwrap_or(piece.rate()));
@@ -171,7 +171,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Shows a section, and writes it where that is asked for.
+/// Prints a section, and writes it into the document with `--write`.
 fn finish(piece: Piece, section: &str, args: &Args) -> anyhow::Result<()> {
     bench::say(section);
     if args.write {
@@ -180,7 +180,7 @@ fn finish(piece: Piece, section: &str, args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The section of services of any latency, which needs no program but `weigh`.
+/// The section about services of any latency. It needs only the program `weigh`.
 fn of_latency(args: &Args) -> anyhow::Result<String> {
     let folder = match &args.programs {
         Some(folder) => folder.clone(),
@@ -221,17 +221,17 @@ fn section(bench: &Bench, piece: Piece, args: &Args) -> anyhow::Result<String> {
     }
 }
 
-/// True if one of the filters has only words of that name. Without a filter every row is wanted.
+/// True if one of the filters has only words of that name. Without a filter every row matches.
 fn is_wanted(name: &str, filters: &[String]) -> bool {
     let words: Vec<&str> = name.split(' ').collect();
     let is_named = |filter: &String| filter.split_whitespace().all(|word| words.contains(&word));
     filters.is_empty() || filters.iter().any(is_named)
 }
 
-/// Where the results stand.
+/// The document with the results.
 const DOCUMENT: &str = "METHODOLOGY.md";
 
-/// The command that writes a table, which is what it stands between.
+/// The command that writes a table. The markers around the table contain it.
 fn command(piece: Piece, busy: bool) -> String {
     use clap::ValueEnum as _;
     let value = piece.to_possible_value();

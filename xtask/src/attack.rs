@@ -1,9 +1,9 @@
-//! `cargo xtask attack`: hostile clients against each service, and whether others were served
+//! `cargo xtask attack`: hostile clients against each service. It checks if other clients were served
 //! meanwhile.
 //!
-//! The one idea: the same well-behaved client asks before, beside and after each attack, so that
-//! every answer is a comparison of a service with itself on the same machine. Each attack meets a
-//! process of its own that has few descriptors. Attackers come from another address of loopback.
+//! Main idea: the same well-behaved client sends requests before, during and after each attack. Every result
+//! is then a comparison of a service with itself on the same machine. Each attack gets a new process with few
+//! descriptors. Attackers use another address of loopback.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,19 +63,20 @@ pub(crate) struct Args {
     readme: bool,
 }
 
-/// Where the tables stand.
+/// The document with the tables.
 const DOCUMENT: &str = "docs/attacks.md";
 
-/// Where the document tells the rules.
+/// Title of the rules in the document.
 const RULES: &str = "rules";
 
-/// Where it is told in short, and under which title.
+/// The document with the summary, and the title of the summary.
 const SUMMARY: (&str, &str) = ("docs/attacks.md", "attacks");
 
-/// Descriptors that this program needs: more than the services have, for the sockets to them.
+/// Number of descriptors that this program needs. It is more than the services have, because of the sockets
+/// to them.
 const OWN_DESCRIPTORS: u64 = 4 * DESCRIPTORS;
 
-/// Time that a service has to give back what an attack took.
+/// Time that a service has to release the resources of an attack.
 const RECOVERY: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -97,7 +98,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         }
         let rows = match attacked(args, service, &programs, &stop) {
             Ok(rows) => rows,
-            // One service that does not start is no reason to know nothing of the others.
+            // A service that does not start must not prevent the tables of the other services.
             Err(error) if !stop.load(Ordering::Relaxed) => {
                 bench::say(&format!("{}: no table: {error:#}", service.word()));
                 failed.push(service.word());
@@ -124,8 +125,8 @@ fn write_summary() -> anyhow::Result<()> {
     page::write(SUMMARY.0, SUMMARY.1, &table::summary(&document))
 }
 
-/// Becomes true at Ctrl-C. Everything that was started ends when its owner is dropped, so a signal
-/// has only to be seen.
+/// Becomes true at Ctrl-C. Every started process ends when its owner is dropped, so the signal only needs to
+/// be noticed.
 pub(crate) fn stop_signal() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -142,12 +143,12 @@ fn programs(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// Those that were asked for, or all.
+/// The requested items, or all items.
 fn chosen<T: Copy>(asked: &[T], all: &[T]) -> Vec<T> {
     if asked.is_empty() { all } else { asked }.to_vec()
 }
 
-/// All attacks on one service.
+/// Runs all attacks on one service.
 fn attacked(
     args: &Args,
     service: Service,
@@ -165,7 +166,7 @@ fn attacked(
         let length = Duration::from_secs(args.seconds);
         let row = one(service, attack, programs, length, stop)
             .with_context(|| format!("{} against {}", attack.word(), service.word()))?;
-        // Honest clients come first, and the others are held against them.
+        // Honest clients come first, and the attacks are compared with them.
         let p99 = row.beside.p99().filter(|_| row.beside.failed == 0);
         match attack {
             Attack::Load => loaded = p99,
@@ -189,7 +190,7 @@ fn attacked(
     Ok(rows)
 }
 
-/// One attack on a service that was started for it.
+/// Runs one attack on a new process of the service.
 fn one(
     service: Service,
     attack: Attack,
@@ -234,12 +235,12 @@ fn one(
         after,
         held_before,
         held_most: most.most(peak).most(held_before),
-        // It may have ended since.
+        // The process may have ended since.
         held_after: held_after.and(running.process.holding()),
     })
 }
 
-/// The most that a process holds until the end.
+/// Samples the resources of a process until the end, and returns the largest values.
 fn watch(process: &Process, is_over: &AtomicBool) -> Holding {
     let mut most = Holding::default();
     while !is_over.load(Ordering::Relaxed) {
@@ -249,7 +250,7 @@ fn watch(process: &Process, is_over: &AtomicBool) -> Holding {
     most
 }
 
-/// What a process holds when it has given back what it took, or has had its time for that.
+/// Resources of a process after it has released them, or after its time limit for that.
 fn settled(process: &Process, before: Holding, stop: &AtomicBool) -> Option<Holding> {
     let patience = now() + RECOVERY;
     loop {
@@ -278,7 +279,7 @@ fn raise_descriptors() -> anyhow::Result<()> {
         .with_context(|| format!("{OWN_DESCRIPTORS} descriptors are needed; raise `ulimit -n`"))
 }
 
-/// Builds the services as they are released; gives their folder.
+/// Builds the services with the release profile. Returns their folder.
 fn built() -> anyhow::Result<PathBuf> {
     let services = [
         "gateway",

@@ -1,8 +1,8 @@
 //! `cargo xtask bench-load`: weigh and other load generators against the same nginx worker, in turn.
 //!
-//! The one idea: nginx counts the requests, the kernel counts the CPU time, so that no generator's
-//! own figures are needed for the cost of a request. Generators that are not installed are named and
-//! left out.
+//! Main idea: nginx counts the requests, and the kernel counts the CPU time. So the cost of a request does
+//! not depend on a generator's own figures. The output names generators that are not installed, and leaves
+//! them out.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,14 +46,14 @@ pub(crate) struct Args {
     write: bool,
 }
 
-/// What all runs have in common.
+/// Settings that all runs share.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     seconds: u32,
     connections: u32,
 }
 
-/// What one run of a generator showed.
+/// Figures of one run of a generator.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     requests_per_s: f64,
@@ -88,7 +88,7 @@ pub(crate) fn load(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs all generators at one task and makes a table of it.
+/// Runs all generators at one task and returns a table.
 fn compare(args: &Args, task: Task, weigh: &Path, nginx: &Nginx) -> anyhow::Result<String> {
     let is_wanted = |generator: &Generator| {
         args.only.is_empty() || args.only.iter().any(|word| generator.name.contains(word))
@@ -138,16 +138,16 @@ fn compare(args: &Args, task: Task, weigh: &Path, nginx: &Nginx) -> anyhow::Resu
     Ok(table::page(&rows, &scene))
 }
 
-/// Where the tables stand.
+/// The document with the tables.
 const DOCUMENT: &str = "docs/bench-load.md";
 
-/// Builds weigh as it is released.
+/// Builds weigh with the release profile.
 pub(crate) fn built() -> anyhow::Result<PathBuf> {
     Ok(programs("release", &["weigh"])?.join("weigh"))
 }
 
-/// Builds packages with a profile of cargo, the first of which has a program of its name; gives the
-/// folder of their programs.
+/// Builds packages with a profile of cargo. Returns the folder of their programs. The first package must have
+/// a program of its own name.
 pub(crate) fn programs(profile: &str, packages: &[&str]) -> anyhow::Result<PathBuf> {
     let named = packages.first().context("there is something to build")?;
     let output = Command::new(env!("CARGO"))
@@ -161,7 +161,7 @@ pub(crate) fn programs(profile: &str, packages: &[&str]) -> anyhow::Result<PathB
     if !output.status.success() {
         bail!("{} do not build", packages.join(", "));
     }
-    // Asked of cargo: the target folder may be elsewhere.
+    // Read from cargo's output, because the target folder may be elsewhere.
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
@@ -171,7 +171,7 @@ pub(crate) fn programs(profile: &str, packages: &[&str]) -> anyhow::Result<PathB
         .with_context(|| format!("cargo does not say where it put {named}"))
 }
 
-/// A program on the path.
+/// True if the program is on PATH.
 pub(crate) fn is_on_path(program: &Path) -> bool {
     Command::new("sh")
         .args(["-c", "command -v -- \"$0\" >/dev/null"])

@@ -1,5 +1,5 @@
-//! `cargo xtask calibrate`: the benches of the engine that need no other program, and the document
-//! that holds their figures.
+//! `cargo xtask calibrate`: the benches of the engine that need no other program, and the document with their
+//! figures.
 
 use std::process::{Command, Stdio};
 
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     write: bool,
 }
 
-/// Each with a table of its own in the document.
+/// The parts. Each has a table of its own in the document.
 const PARTS: [&str; 5] = ["stall", "open", "spin", "closed", "recorder"];
 
 const DOCUMENT: &str = "docs/calibration.md";
@@ -67,7 +67,7 @@ pub(crate) fn calibrate(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a bench of the engine prints.
+/// The output of a bench of the engine.
 fn bench(words: &[String]) -> anyhow::Result<String> {
     let output = Command::new(env!("CARGO"))
         .args([

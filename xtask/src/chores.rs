@@ -1,5 +1,5 @@
-//! What each chore runs. All of them are ordinary cargo commands, so that a
-//! person can run any step alone.
+//! The commands of each task. All of them are ordinary cargo commands, so that a person can run any step
+//! alone.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,11 +10,11 @@ use crate::judged::{self, Notes};
 use crate::repository::root;
 use crate::test_run::{Selection, Tally};
 
-/// What property tests draw their cases from in CI: a commit has one verdict. A plain
-/// `cargo test` draws anew every time, `PROPTEST_CASES` says how often.
+/// The seed of property tests in CI, so that a commit has one verdict. A plain `cargo test` draws new cases
+/// every time, and `PROPTEST_CASES` sets their number.
 const PROPERTIES_SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "20261122");
 
-/// Everything CI runs, cheapest first.
+/// Runs all steps of CI, cheapest first.
 pub(crate) fn ci() -> anyhow::Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     tidy()?;
@@ -31,18 +31,18 @@ pub(crate) fn ci() -> anyhow::Result<()> {
         &[],
     )?;
     coprocessor_lints()?;
-    // The end-to-end tests start the binaries; building them once up front keeps
-    // parallel tests from queueing behind each other's build lock.
+    // The end-to-end tests start the binaries. One build before them prevents that parallel tests wait for
+    // each other's build lock.
     cargo(&["build", "--locked", "--workspace", "--bins"], &[])?;
     let notes = Notes::begin()?;
     let mut tally = Tally::default();
     tests(&notes, &mut tally)?;
-    // What was not run is said whether or not the others passed.
+    // Reports the claims that were not run, even if other tests failed.
     let judged = notes.conclude();
     tally.conclude().and(judged)
 }
 
-/// All tests, those of the whole system one at a time.
+/// Runs all tests. Tests of the whole system run one at a time.
 fn tests(notes: &Notes, tally: &mut Tally) -> anyhow::Result<()> {
     let noted = (judged::VARIABLE, notes.path());
     tally.run(Selection {
@@ -50,7 +50,7 @@ fn tests(notes: &Notes, tally: &mut Tally) -> anyhow::Result<()> {
         programs: &[],
         environment: &[PROPERTIES_SEED, noted],
     })?;
-    // One at a time: each of them loads a server, and two would disturb each other.
+    // One at a time, because each of them loads a server, and two would disturb each other.
     tally.run(Selection {
         cargo: &["--package", "e2e"],
         programs: &["--test-threads=1"],
@@ -58,8 +58,7 @@ fn tests(notes: &Notes, tally: &mut Tally) -> anyhow::Result<()> {
     })
 }
 
-/// The coprocessor in Rust is a workspace of its own, as the other languages are, and no member
-/// of this one.
+/// The coprocessor in Rust is a workspace of its own, like the other languages, and not a member of this one.
 fn coprocessor_lints() -> anyhow::Result<()> {
     let manifest = ["--manifest-path", "systems/coprocessors/rust/Cargo.toml"];
     cargo(&["fmt", manifest[0], manifest[1], "--check"], &[])?;
@@ -80,13 +79,13 @@ fn coprocessor_lints() -> anyhow::Result<()> {
     )
 }
 
-/// The rules of the house, which are tests of this crate.
+/// Runs the rules of the repository, which are tests of this crate.
 pub(crate) fn tidy() -> anyhow::Result<()> {
     cargo(&["test", "--locked", "--quiet", "--package", "xtask"], &[])
 }
 
-/// Generated files are compared by tests of the crate that owns them; with this
-/// variable set the same tests write them instead.
+/// Tests of the owning crate compare generated files. With this variable set, the same tests write them
+/// instead.
 pub(crate) fn schema() -> anyhow::Result<()> {
     cargo(
         &[

@@ -1,5 +1,6 @@
-//! `cargo xtask cluster`: a Kubernetes of one real node on this machine, for tests and for trying out
-//! `weigh lab --on kubernetes`. The work is `ci/cluster/cluster.sh`, which `./setup kubernetes` calls too.
+//! `cargo xtask cluster`: a Kubernetes cluster of one real node on this machine, for tests and for trying
+//! `weigh lab --on kubernetes`. It runs `ci/cluster/cluster.sh`, and `./setup kubernetes` runs that script
+//! too.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -22,10 +23,10 @@ pub(crate) enum Cluster {
     },
 }
 
-/// Does it.
+/// Runs the script with this command.
 ///
 /// # Errors
-/// When the script says so.
+/// If the script fails.
 pub(crate) fn run(what: &Cluster) -> anyhow::Result<()> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/cluster/cluster.sh");
     let mut command = Command::new(script);

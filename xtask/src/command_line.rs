@@ -1,4 +1,4 @@
-//! The chores by their names.
+//! The command line of the tasks.
 
 use std::process::ExitCode;
 
@@ -55,7 +55,7 @@ enum Chore {
     Calibrate(calibrate::Args),
 }
 
-/// Runs the program. An error is one line at the end, without a backtrace.
+/// Runs the program. An error is printed as one line at the end, without a backtrace.
 #[expect(clippy::print_stderr, reason = "errors go to stderr")]
 pub(crate) fn main() -> ExitCode {
     let Err(error) = Chore::parse().run() else {
@@ -66,7 +66,7 @@ pub(crate) fn main() -> ExitCode {
 }
 
 impl Chore {
-    /// Does it.
+    /// Runs the task.
     fn run(self) -> anyhow::Result<()> {
         match self {
             Chore::Ci => chores::ci(),

@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: what people install: archives and Debian packages of a static `weigh`, with completions,
-//! manual pages and the licences of all that is in it, and sums to check them by.
+//! `cargo xtask dist` builds the installable files: archives and Debian packages of a static `weigh`. They
+//! contain completions, manual pages and the licences of all linked code. Checksums are written next to them.
 
 mod licences;
 mod package;
@@ -29,12 +29,12 @@ pub(crate) struct Args {
     program: Option<PathBuf>,
 }
 
-/// A kind of machine.
+/// A target platform.
 struct Target {
     triple: &'static str,
-    /// Its name in Debian.
+    /// Name of the architecture in Debian.
     debian: &'static str,
-    /// What compiles the C that a dependency brings, with the Debian package it is from.
+    /// The compiler for the C code of a dependency, and its Debian package.
     compiler: (&'static str, &'static str),
 }
 
@@ -51,7 +51,7 @@ const TARGETS: [Target; 2] = [
     },
 ];
 
-/// Builds for each target and packs it.
+/// Builds and packs each target.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let out = root().join(&args.out);
     fs::create_dir_all(&out)?;
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let work = tempfile::tempdir()?;
     let mut files = Vec::new();
     let mut said = Vec::new();
-    // Described by a program that runs here, whatever the other targets are.
+    // A program for this machine prints the descriptions, regardless of the targets.
     let mut described: Option<PathBuf> = None;
     for target in wanted {
         let program = match &args.program {
@@ -123,7 +123,7 @@ fn version() -> anyhow::Result<String> {
     Ok(version.context("the workspace has a version")?.to_owned())
 }
 
-/// Builds the program of a target; static, so that it runs on every Linux.
+/// Builds the program of a target. It is static, so that it runs on every Linux.
 fn build(target: &Target) -> anyhow::Result<PathBuf> {
     let (compiler, package) = target.compiler;
     let is_there = Command::new(compiler).arg("--version").output().is_ok();
@@ -145,7 +145,7 @@ fn build(target: &Target) -> anyhow::Result<PathBuf> {
         .args(["build", "--locked", "--release", "--package", "weigh"])
         .args(["--target", target.triple, "--target-dir", "target/dist"])
         .env(format!("CC_{variable}"), compiler)
-        // The linker of Rust links for all targets; the C library is that of the target's component.
+        // The linker of Rust links for all targets. The C library comes from the target's component.
         .env(
             format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()),
             "rust-lld",
@@ -164,8 +164,8 @@ fn runs(program: &Path) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// The recipe of a container image, which is nothing but what the archive holds: no other image is
-/// needed to build it.
+/// The recipe of a container image that contains only the files of the archive. Building it needs no other
+/// image.
 fn recipe(out: &Path, version: &str) -> anyhow::Result<PathBuf> {
     let path = out.join("Containerfile");
     let archive = format!("weigh-{version}-{}", TARGETS[0].triple);
@@ -184,7 +184,7 @@ fn recipe(out: &Path, version: &str) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Writes `SHA256SUMS`, as `sha256sum --check` reads it.
+/// Writes `SHA256SUMS` in the format of `sha256sum --check`.
 fn sums(out: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
     let mut text = String::new();
     for file in files {

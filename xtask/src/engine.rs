@@ -1,5 +1,6 @@
-//! A container engine of one's own, where none runs as a service: `dockerd` with its data, socket and
-//! log in one folder, so that nothing of the machine is touched and all of it goes with the folder.
+//! A private container engine for machines without an engine service. It is `dockerd` with its data, socket
+//! and log in one folder, so that the rest of the machine is unchanged, and deleting the folder removes
+//! everything.
 
 use std::fs::{self, File};
 use std::os::unix::net::UnixStream;
@@ -35,10 +36,10 @@ enum Act {
     Down,
 }
 
-/// How long it may take to come up, and to end.
+/// Time limit of a start, and of a stop.
 const WITHIN: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(100);
-/// The longest path of a socket that the kernel takes, and its name.
+/// Longest path of a socket that the kernel accepts, in bytes.
 const LONGEST: usize = 107;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -63,7 +64,7 @@ fn up(folder: &Path, storage: &str) -> anyhow::Result<()> {
                 .with_context(|| format!("`{}` can be made", folder.display()))?;
         }
         let log = File::create(folder.join("dockerd.log"))?;
-        // A group of its own: Ctrl-C in this terminal is not meant for it.
+        // In a process group of its own, so that Ctrl-C in this terminal does not reach it.
         let mut engine = Command::new("dockerd")
             .arg(format!("--host=unix://{}", socket.display()))
             .arg(format!("--data-root={}", folder.join("data").display()))
@@ -110,7 +111,7 @@ fn down(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The engine of this folder, if it runs: a number alone may belong to another program by now.
+/// The engine of this folder, if it runs. The process id alone may belong to another program by now.
 fn pid_of(folder: &Path) -> Option<Pid> {
     let text = fs::read_to_string(folder.join("docker.pid")).ok()?;
     let pid = Pid::from_raw(text.trim().parse().ok()?)?;

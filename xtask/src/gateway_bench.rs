@@ -1,8 +1,8 @@
-//! `cargo xtask bench-gateway`: what the gateway adds to its origin, side by side in one run.
+//! `cargo xtask bench-gateway`: the cost that the gateway adds to its origin, side by side in one run.
 //!
-//! The one idea: the query for one location takes two fetches, one after the other, so that the
-//! gateway's own part is its latency minus twice the origin's. The kernel counts the CPU time of
-//! the gateway, the origin counts the fetches that prove the work was done.
+//! Main idea: the query for one location takes two fetches, one after the other. So the gateway's own part is
+//! its latency minus twice the origin's. The kernel counts the CPU time of the gateway, and the origin counts
+//! the fetches that prove the work.
 
 use std::fmt;
 use std::fs;
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     programs: Option<PathBuf>,
 }
 
-/// What is measured.
+/// The measured programs, and the program that measures them.
 const PROGRAMS: [&str; 3] = ["gateway", "planets", "weigh"];
 
 /// The figures of one turn.
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The folder, if all programs are in it.
+/// Returns the folder, if all programs are in it.
 fn complete(folder: &Path) -> anyhow::Result<PathBuf> {
     for program in PROGRAMS {
         let path = folder.join(program);
@@ -129,27 +129,27 @@ fn complete(folder: &Path) -> anyhow::Result<PathBuf> {
     Ok(folder.to_owned())
 }
 
-/// How requests arrive.
+/// The arrival of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Load {
-    /// At a rate.
+    /// At a fixed rate.
     Open,
-    /// The next when the last is answered.
+    /// Each connection sends the next request after the response to the last one.
     Closed,
 }
 
-/// What weigh told about one measurement.
+/// The figures that weigh reported for one measurement.
 struct Figures {
     p50_us: f64,
     per_s: f64,
     passed: f64,
 }
 
-/// Origin and gateway, running.
+/// The running origin and gateway.
 struct Bench {
     weigh: PathBuf,
     folder: tempfile::TempDir,
-    /// Before the origin, which it asks, so that it is ended first.
+    /// Before the origin, so that the gateway ends first.
     gateway: Process,
     gateway_address: String,
     _origin: Process,
@@ -173,7 +173,7 @@ impl Bench {
             command.arg("--config").arg(config);
         }
         let (gateway, gateway_address) = Process::listening(&mut command)?;
-        // What the plan of the query sends, in the order it sends it.
+        // The fetches of the query's plan, in order.
         let fetches = FETCHES
             .iter()
             .enumerate()
@@ -260,13 +260,13 @@ impl Bench {
         })
     }
 
-    /// Resident memory of the gateway.
+    /// Resident memory of the gateway in MiB.
     fn gateway_mib(&self) -> anyhow::Result<f64> {
         let held = self.gateway.holding().context("the gateway runs")?;
         Ok(held.memory as f64 / f64::from(1 << 20))
     }
 
-    /// How many fetches the origin has seen.
+    /// Number of fetches that the origin has received.
     fn fetches(&self) -> anyhow::Result<f64> {
         let seen = get(&self.origin_address, "/seen")?;
         let count = |name: &str| seen[name]["requests"].as_f64().unwrap_or_default();
@@ -286,7 +286,7 @@ const FETCHES: [(&str, &str); 2] = [
     ),
 ];
 
-/// A GET of JSON.
+/// Sends a GET and parses the JSON response.
 pub(crate) fn get(address: &str, path: &str) -> anyhow::Result<Value> {
     let mut stream = TcpStream::connect(address)?;
     write!(

@@ -1,6 +1,6 @@
-//! Digests as they are written.
+//! Digests as text.
 
-/// Two digits for each byte, in small letters.
+/// Two lowercase hexadecimal digits for each byte.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! Which claims the tests could judge on this machine, from the notes of the crate `judged`.
+//! The claims that the tests could judge on this machine, from the notes of the crate `judged`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,10 +8,10 @@ use anyhow::{Context as _, bail};
 
 use crate::repository::root;
 
-/// The environment variable that tells tests where to note.
+/// The environment variable with the path of the notes.
 pub(crate) const VARIABLE: &str = "WEIGHBRIDGE_JUDGED";
 
-/// Of so many claims CI allows one that was not judged: 5 is a fifth.
+/// CI allows one claim in this number that was not judged. 5 means a fifth.
 const ALLOWED_ONE_IN: usize = 5;
 
 /// The file that the tests of one CI run append to.
@@ -19,7 +19,7 @@ const ALLOWED_ONE_IN: usize = 5;
 pub(crate) struct Notes(PathBuf);
 
 impl Notes {
-    /// An empty file in the target folder.
+    /// Creates an empty file in the target folder.
     pub(crate) fn begin() -> anyhow::Result<Notes> {
         let path = root().join("target/judged.txt");
         let folder = path.parent().expect("the file lies in a folder");
@@ -29,12 +29,12 @@ impl Notes {
         Ok(Notes(path))
     }
 
-    /// Its path, for [`VARIABLE`].
+    /// Path of the file, for [`VARIABLE`].
     pub(crate) fn path(&self) -> &str {
         self.0.to_str().expect("the checkout has a UTF-8 path")
     }
 
-    /// Prints the claims that were not judged. An error when they are more than a fifth.
+    /// Prints the claims that were not judged. Returns an error if they are more than a fifth.
     pub(crate) fn conclude(&self) -> anyhow::Result<()> {
         let text = fs::read_to_string(&self.0)
             .with_context(|| format!("{} cannot be read", self.0.display()))?;
@@ -47,13 +47,13 @@ impl Notes {
     }
 }
 
-/// What became of a test that may be unable to judge its claim.
+/// The result of a test that may be unable to judge its claim.
 #[derive(Debug)]
 enum State {
     Ran,
     /// Not judged, for this reason.
     NotRun(String),
-    /// An optional part of the set-up is not there: nothing that a machine or its load decides.
+    /// An optional part of the setup is missing. It does not depend on the machine or its load.
     Absent(String),
 }
 
@@ -62,7 +62,7 @@ enum State {
 struct Claims(BTreeMap<String, State>);
 
 impl Claims {
-    /// From the notes, and from the sources, which give the test at a line its name.
+    /// Reads the claims from the notes. The sources supply the name of the test at a line.
     fn of(notes: &str, source: &dyn Fn(&str) -> Option<String>) -> Claims {
         let mut claims = BTreeMap::new();
         for line in notes.lines() {
@@ -72,7 +72,7 @@ impl Claims {
             };
             let reason = fields.collect::<Vec<_>>().join(" ");
             let entry = claims.entry(test_at(place, source)).or_insert(State::Ran);
-            // A test that judged one part and not another has not judged its claim.
+            // If a test judged one part and not another, its claim was not judged.
             match state {
                 "not-run" => *entry = State::NotRun(reason),
                 "absent" => *entry = State::Absent(reason),
@@ -92,7 +92,7 @@ impl Claims {
         states.filter(|it| matches!(it, State::Absent(_))).count()
     }
 
-    /// Those whose parts are there.
+    /// Number of tests with all optional parts present.
     fn of_this_machine(&self) -> usize {
         self.0.len() - self.absent()
     }
@@ -124,14 +124,14 @@ impl Claims {
     }
 }
 
-/// The name of the test function that holds the line, after its module: `cost::a_limit_is_…`.
+/// The name of the test function that contains the line, after its module: `cost::a_limit_is_…`.
 fn test_at(place: &str, source: &dyn Fn(&str) -> Option<String>) -> String {
     let (file, line) = place.rsplit_once(':').unwrap_or((place, ""));
-    // A note without a line has no test above it, and is shown by its place.
+    // A note without a line number has no test, and is shown by its place.
     let line: usize = line.parse().unwrap_or(0);
-    // A source that is gone since gives no name.
+    // A source that was removed since gives no name.
     let text = source(file).unwrap_or_default();
-    // Tests are at the left margin or one step in.
+    // Tests start at the left margin or one indentation in.
     let names = text.lines().take(line).filter_map(|line| {
         let is_outer = line.len() - line.trim_start().len() <= 4;
         let name = line.trim_start().strip_prefix("fn ")?.split('(').next()?;

@@ -1,4 +1,4 @@
-//! `cargo xtask …`: the chores of the repository.
+//! `cargo xtask …`: the development tasks of the repository.
 
 mod aa;
 mod attack;

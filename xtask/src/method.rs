@@ -1,8 +1,8 @@
-//! The guard of `report::METHOD`: two recordings are comparable only if their figures were made in
-//! the same way, so that the number must rise when a figure changes.
+//! The guard of `report::METHOD`. Two recordings are comparable only if their figures were made in the same
+//! way. So the number must rise when a figure changes.
 //!
-//! `crates/report/method.toml` holds the number beside a fingerprint of the sources that decide on
-//! figures. A test compares them. The fingerprint leaves out what cannot change a figure: comments,
+//! `crates/report/method.toml` contains the number next to a fingerprint of the sources that determine
+//! figures. A test compares them. The fingerprint leaves out parts that cannot change a figure: comments,
 //! layout, unit tests, imports, and the names of files.
 
 use std::fs;
@@ -15,8 +15,8 @@ use crate::hex::hex;
 use crate::repository::{root, tracked};
 use crate::rust_source::{self, Token, reads};
 
-/// Files and folders whose code decides on a figure: what is measured and when, and what is
-/// computed of it. The loops that send are not among them; `cargo xtask calibrate` judges those.
+/// Files and folders with code that determines a figure: the measurements, their times, and the computations.
+/// The loops that send requests are not included, because `cargo xtask calibrate` checks them.
 const SOURCES: [&str; 12] = [
     "crates/model/src/",
     "crates/stats/src/",
@@ -34,14 +34,14 @@ const SOURCES: [&str; 12] = [
 
 const STAMP: &str = "crates/report/method.toml";
 
-/// A method and the fingerprint of what makes its figures.
+/// A method and the fingerprint of the code behind its figures.
 #[derive(Debug, Eq, PartialEq)]
 struct Stamp {
     method: u32,
     fingerprint: String,
 }
 
-/// Writes the stamp again.
+/// Updates the stamp file.
 pub(crate) fn stamp() -> anyhow::Result<()> {
     let text = current()?.text();
     fs::write(root().join(STAMP), text).with_context(|| format!("{STAMP} cannot be written"))
@@ -71,7 +71,7 @@ impl Stamp {
         })
     }
 
-    /// An error that says what to do when the sources are not those of the committed stamp.
+    /// Returns an error with advice if the sources differ from the committed stamp.
     fn check(&self, committed: &Stamp) -> anyhow::Result<()> {
         if self == committed {
             return Ok(());
@@ -91,7 +91,7 @@ impl Stamp {
     }
 }
 
-/// The stamp that these sources would have.
+/// Computes the stamp of the current sources.
 fn current() -> anyhow::Result<Stamp> {
     let mut sources = Vec::new();
     for path in SOURCES {
@@ -101,7 +101,7 @@ fn current() -> anyhow::Result<Stamp> {
         for file in files.filter(|file| !file.ends_with("tests.rs")) {
             sources.push(read(&root().join(file))?);
         }
-        // A path that names no source would silently leave its code out.
+        // A path without sources would silently leave its code out.
         if sources.len() == before {
             bail!("there is no {path}; name in xtask/src/method.rs where its code is now");
         }
@@ -112,15 +112,15 @@ fn current() -> anyhow::Result<Stamp> {
     })
 }
 
-/// A digest that is the same for every order and name of the files.
+/// A digest that does not depend on the order and the names of the files.
 fn fingerprint(sources: &[String]) -> String {
     let mut digests: Vec<_> = sources.iter().map(|text| digest(text)).collect();
-    // Sorted, so that moving or renaming a file changes nothing.
+    // Sorted, so that moving or renaming a file has no effect.
     digests.sort_unstable();
     let all = digests
         .iter()
         .fold(Sha256::new(), |sum, one| sum.chain_update(one));
-    // Sixteen digits tell two states of a repository apart.
+    // Sixteen digits are enough to distinguish states of a repository.
     hex(&all.finalize()[..8])
 }
 
@@ -135,7 +135,7 @@ fn digest(source: &str) -> [u8; 32] {
             }
         } else {
             sum.update(code[at].text);
-            // Between tokens, so that `ab c` and `a bc` differ.
+            // A separator between tokens, so that `ab c` and `a bc` differ.
             sum.update([0]);
         }
         at += 1;
@@ -143,7 +143,7 @@ fn digest(source: &str) -> [u8; 32] {
     sum.finalize().into()
 }
 
-/// `use …;` or `mod name;`, but not the `use<>` of a type.
+/// True for `use …;` or `mod name;`, but not for the `use<>` of a type.
 fn is_import(code: &[Token<'_>], at: usize) -> bool {
     let next = code.get(at + 1).map(|token| token.text);
     match code[at].text {
@@ -153,7 +153,7 @@ fn is_import(code: &[Token<'_>], at: usize) -> bool {
     }
 }
 
-/// `METHOD` as `crates/report` has it.
+/// Reads `METHOD` from the source of `crates/report`.
 fn method() -> anyhow::Result<u32> {
     for file in tracked("crates/report/src")? {
         let text = read(&root().join(&file))?;

@@ -1,4 +1,4 @@
-//! Tables in documents that a chore writes, each between two lines of its own.
+//! Tables in documents that a task writes. Each table stands between two marker lines.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 
 use crate::repository::root;
 
-/// Puts `page` where `document` holds the table of that title; everything else stays.
+/// Replaces the table of that title in `document` by `page`. The rest stays unchanged.
 pub(crate) fn write(document: &str, title: &str, page: &str) -> anyhow::Result<()> {
     let path = root().join(document);
     let text = fs::read_to_string(&path).with_context(|| format!("{document} cannot be read"))?;
@@ -14,7 +14,7 @@ pub(crate) fn write(document: &str, title: &str, page: &str) -> anyhow::Result<(
     fs::write(&path, text).with_context(|| format!("{document} cannot be written"))
 }
 
-/// The text with a place for the table of that title: where it is, or at the end.
+/// Returns the text with markers for the table of that title. New markers are added at the end.
 pub(crate) fn with_place(text: &str, title: &str) -> String {
     let begin = format!("<!-- written by a chore: {title} -->");
     if text.contains(&begin) {
@@ -26,7 +26,7 @@ pub(crate) fn with_place(text: &str, title: &str) -> String {
     )
 }
 
-/// What stands before the table of that title, and the table, without the lines around it.
+/// The text before the table of that title, and the table, without the marker lines around it.
 pub(crate) fn place<'a>(text: &'a str, title: &str) -> Option<(&'a str, &'a str)> {
     let (before, rest) = text.split_once(&format!("<!-- written by a chore: {title} -->"))?;
     let (table, _) = rest.split_once(&format!("<!-- end of {title} -->"))?;
@@ -46,7 +46,8 @@ fn replaced(text: &str, title: &str, page: &str) -> anyhow::Result<String> {
     Ok(format!("{before}{begin}\n\n{page}\n\n{end}{after}"))
 }
 
-/// The document has a place for each of these tables, and writing one leaves the others.
+/// Checks that the document has markers for each of these tables, and that writing one leaves the other
+/// tables unchanged.
 #[cfg(test)]
 pub(crate) fn assert_places(document: &str, titles: &[&str]) {
     let text = fs::read_to_string(root().join(document)).unwrap();

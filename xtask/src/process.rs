@@ -1,4 +1,4 @@
-//! Programs that a chore starts: a known end, and what the kernel says of them.
+//! Programs that a task starts: their reliable end, and their usage from the kernel.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -11,20 +11,20 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock::{now, pause};
 
-/// A program that is ended when this is dropped.
+/// A running program. Dropping it ends the program.
 pub(crate) struct Process(Child);
 
-/// What a process holds.
+/// Resources of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Holding {
-    /// Resident memory in bytes.
+    /// Bytes of resident memory.
     pub(crate) memory: u64,
-    /// Open descriptors.
+    /// Number of open file descriptors.
     pub(crate) descriptors: u64,
 }
 
 impl Process {
-    /// Starts a program and drops all that it prints.
+    /// Starts a program and discards its output.
     pub(crate) fn start(command: &mut Command) -> anyhow::Result<Process> {
         command.stdin(Stdio::null()).stderr(Stdio::null());
         let started = command.stdout(Stdio::null()).spawn();
@@ -33,8 +33,8 @@ impl Process {
             .with_context(|| format!("{command:?} starts"))
     }
 
-    /// Starts a program that prints `listening on http://ADDRESS` first; gives that address. Where its
-    /// complaints go is the command's.
+    /// Starts a program that prints `listening on http://ADDRESS` first. Returns that address. The command
+    /// sets the destination of standard error.
     pub(crate) fn listening(command: &mut Command) -> anyhow::Result<(Process, String)> {
         command.stdin(Stdio::null());
         let started = command.stdout(Stdio::piped()).spawn();
@@ -45,7 +45,7 @@ impl Process {
         let mut output = BufReader::new(output);
         let mut line = String::new();
         output.read_line(&mut line)?;
-        // A program whose output is full waits.
+        // The output must be read, because a program with a full pipe blocks.
         thread::spawn(move || output.lines().map_while(Result::ok).for_each(drop));
         let address = line.split_once("http://").map(|(_, rest)| rest.trim());
         let Some(address) = address.and_then(|rest| rest.split('/').next()) else {
@@ -54,7 +54,8 @@ impl Process {
         Ok((process, address.to_owned()))
     }
 
-    /// Asks it to end, and waits for that; an error when it takes longer, or says that something failed.
+    /// Sends SIGTERM and waits for the end. Returns an error if it takes longer, or the exit status is a
+    /// failure.
     pub(crate) fn stop(mut self, patience: Duration) -> anyhow::Result<()> {
         kill_process(Pid::from_child(&self.0), Signal::TERM).context("it has ended before")?;
         let end = now() + patience;
@@ -68,10 +69,10 @@ impl Process {
         }
     }
 
-    /// Resident memory and open descriptors; none when it has ended.
+    /// Resident memory and open descriptors. `None` if the process has ended.
     pub(crate) fn holding(&self) -> Option<Holding> {
         let folder = format!("/proc/{}", self.0.id());
-        // One that has ended and was not waited for has no such line.
+        // A zombie has no such line.
         let memory = kib_of(
             &fs::read_to_string(format!("{folder}/status")).ok()?,
             "VmRSS:",
@@ -83,7 +84,7 @@ impl Process {
         })
     }
 
-    /// Time on a processor so far in microseconds, of all threads that live.
+    /// Processor time since the start in microseconds, of all living threads.
     pub(crate) fn cpu_us(&self) -> anyhow::Result<f64> {
         let mut total_ns = 0.0;
         for thread in fs::read_dir(format!("/proc/{}/task", self.0.id()))? {
@@ -94,13 +95,13 @@ impl Process {
         Ok(total_ns / 1000.0)
     }
 
-    /// Forgets the most memory that it has had, so that [`Process::peak`] is about what follows.
+    /// Resets the peak of the memory, so that [`Process::peak`] covers the time from now on.
     pub(crate) fn forget_peak(&self) {
-        // Where the kernel does not allow it, the peak is that since the start.
+        // If the kernel does not allow it, the peak covers the time since the start.
         let _ = fs::write(format!("/proc/{}/clear_refs", self.0.id()), "5");
     }
 
-    /// The most memory that it has had, in bytes.
+    /// Peak of its memory, in bytes.
     pub(crate) fn peak(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.0.id()));
         let kib = status.ok().and_then(|status| kib_of(&status, "VmHWM:"));
@@ -110,11 +111,11 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Its id is no longer its own once it was waited for.
+        // After the wait, the process id may belong to another process.
         if matches!(self.0.try_wait(), Ok(Some(_))) {
             return;
         }
-        // It may have ended by itself. HAProxy and Redis leave nothing behind when asked.
+        // The process may have ended by itself. SIGTERM lets HAProxy and Redis clean up.
         let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
         let patience = now() + Duration::from_secs(2);
         while matches!(self.0.try_wait(), Ok(None)) && now() < patience {

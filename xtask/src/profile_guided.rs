@@ -1,11 +1,12 @@
-//! `cargo xtask profile-guided`: the gateway, built with what the compiler learns from a run of it.
+//! `cargo xtask profile-guided`: builds the gateway with a profile of a run of it.
 //!
-//! The one idea: at low rates a request's time is that of code which comes from memory. A build that
-//! knows what runs together puts it together, and the rest elsewhere. So the gateway is built twice:
-//! once so that it counts what it runs, under a load that is like real use, and once with the counts.
+//! Main idea: at low rates a request spends its time on loading code from memory. With a profile, the
+//! compiler places code that runs together in one place, and the rest elsewhere. So the gateway is built
+//! twice. The first build counts the code that it runs, under a load like real use. The second build uses the
+//! counts.
 //!
-//! Absent on purpose: a profile in the repository. It fits one version of the compiler and of the
-//! sources, and would be wrong with the next commit.
+//! Absent on purpose: a profile in the repository. It fits one version of the compiler and of the sources,
+//! and would be wrong with the next commit.
 
 mod toolchain;
 mod training;
@@ -29,13 +30,13 @@ pub(crate) struct Args {
     requests: u64,
 }
 
-/// Everything that this chore writes.
+/// The folder for all files of this task.
 const FOLDER: &str = "target/profile-guided";
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let toolchain = Toolchain::find()?;
     let folder = root().join(FOLDER);
-    // How fast the origin is does not matter here, and this one is built soonest.
+    // The speed of the origin does not matter here, and this origin has the shortest build.
     let planets = bench::programs("dev", &["planets"])?.join("planets");
     let profiles = folder.join("profiles");
     let counting = Build {
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         target: folder.join("generate"),
     };
     let counting = counting.program()?;
-    // A former run has left its own.
+    // An earlier run has left its own profiles.
     emptied(&profiles)?;
     fs::create_dir_all(&profiles)?;
     let stop = crate::attack::stop_signal()?;
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         flag: format!("-Cprofile-use={}", utf8(&merged)?),
         target: folder.join("use"),
     };
-    // Cargo does not look into the profile, and would take for fresh what an older one has made.
+    // Cargo does not check the profile, and would reuse the output of an older profile.
     emptied(&using.target)?;
     let built = using.program()?;
     training.answers_right(&built)?;
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 struct Build<'a> {
     toolchain: &'a Toolchain,
     flag: String,
-    /// A folder of its own, so that neither of the builds takes what the other has made.
+    /// A folder of its own, so that neither of the builds reuses the output of the other.
     target: PathBuf,
 }
 
@@ -105,7 +106,7 @@ impl Build<'_> {
         command
             .args(["build", "--locked", "--profile", "tuned"])
             .args(["--package", "gateway", "--bin", "gateway"])
-            // With a target that is named, flags are not for programs of the build itself.
+            // With an explicit target, the flags do not apply to build scripts.
             .args(["--target", &self.toolchain.host])
             .arg("--target-dir")
             .arg(&self.target)
@@ -117,7 +118,7 @@ impl Build<'_> {
     }
 }
 
-/// `CARGO_ENCODED_RUSTFLAGS` and `RUSTFLAGS`.
+/// Reads `CARGO_ENCODED_RUSTFLAGS` and `RUSTFLAGS`.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place of this chore that reads it"
@@ -129,7 +130,7 @@ fn flags_of_environment() -> (Option<String>, Option<String>) {
     )
 }
 
-/// Flags of the user, read as cargo does, and one more; as cargo takes them.
+/// Combines the user's flags, read as cargo reads them, with one more flag, in the form that cargo accepts.
 fn flags(encoded: Option<&str>, plain: Option<&str>, added: &str) -> String {
     let (given, separator) = match encoded {
         Some(encoded) => (encoded, '\x1f'),
@@ -145,7 +146,7 @@ fn utf8(path: &Path) -> anyhow::Result<&str> {
         .with_context(|| format!("{} is not UTF-8", path.display()))
 }
 
-/// Removes a folder with all that is in it, if there is one.
+/// Removes a folder and its contents, if it exists.
 fn emptied(folder: &Path) -> anyhow::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -155,7 +156,7 @@ fn emptied(folder: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Where a file is, and its size.
+/// Path and size of a file as text.
 fn told(file: &Path) -> anyhow::Result<String> {
     let mib = fs::metadata(file)?.len() as f64 / f64::from(1 << 20);
     Ok(format!("{}, {mib:.1} MiB", file.display()))
@@ -172,7 +173,7 @@ mod tests {
             flags(None, Some("-Ctarget-cpu=native  -g"), "-Cx=a"),
             "-Ctarget-cpu=native\x1f-g\x1f-Cx=a"
         );
-        // Cargo does not look at the plain ones where there are encoded ones, be they empty.
+        // Cargo ignores the plain flags if there are encoded ones, even empty ones.
         assert_eq!(
             flags(Some("-L\x1fa b"), Some("-g"), "-Cx"),
             "-L\x1fa b\x1f-Cx"
@@ -218,7 +219,7 @@ mod tests {
         fs::write(inner.join("tuned/gateway"), "").unwrap();
         emptied(&inner).unwrap();
         assert!(!inner.exists());
-        // What is no folder is not removed in silence.
+        // A file in the place of a folder is an error, and is not removed.
         fs::write(&inner, "").unwrap();
         assert!(emptied(&inner).is_err());
     }

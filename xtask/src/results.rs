@@ -1,5 +1,5 @@
-//! `RESULTS.md` of a folder of labs, from the recordings that are committed with it. What a person
-//! writes around the tables stays.
+//! `RESULTS.md` of a folder of labs, from the recordings that are committed with it. The handwritten text
+//! around the tables stays unchanged.
 
 #[cfg(test)]
 mod committed;
@@ -31,13 +31,14 @@ pub(crate) struct Args {
     weigh: Option<PathBuf>,
 }
 
-/// The layout in which a seed printed its run, by the folder whose lab of the same name repeats it.
+/// Recordings of labs that repeat a run of another tool, by name. Each has the output format and the name of
+/// the tool.
 const LAYOUTS: [(&str, &str, &str); 2] = [
     ("remote-schema", "k6", "k6"),
     ("webhook", "ab", "ApacheBench"),
 ];
 
-/// Rows that are shown in it: a baseline and what it was to be compared with.
+/// Number of rows shown in that format: a baseline and the variant to compare with it.
 const LAYOUT_ROWS: usize = 2;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -80,7 +81,7 @@ fn adopt(from: &Path, labs: &Path, records: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("`{}` cannot be read", from.display()))?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<_, _>>()?;
-    // Their names end in the time, so that the newest comes last and stays.
+    // Their names end with the time, so that the newest comes last and is kept.
     folders.sort();
     let mut adopted = 0;
     for folder in folders {
@@ -89,7 +90,7 @@ fn adopt(from: &Path, labs: &Path, records: &Path) -> anyhow::Result<()> {
         };
         let recording: Value = serde_json::from_str(&text)?;
         let name = recording["lab"]["name"].as_str().unwrap_or_default();
-        // A lab may lie in a folder below.
+        // A lab may lie in a subfolder.
         let path = root().join(recording["lab"]["path"].as_str().unwrap_or_default());
         if path.starts_with(labs) && path.is_file() {
             let text = without_places(&text, &recording["command"]);
@@ -107,8 +108,8 @@ fn adopt(from: &Path, labs: &Path, records: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Absolute paths of the command line by their last part, and what lies below them from there on: where
-/// things lay on a machine is no part of what was measured.
+/// Replaces absolute paths of the command line, and paths below them, by their last part. The location of
+/// files on a machine is not part of the results.
 fn without_places(text: &str, command: &Value) -> String {
     let words = command.as_array().into_iter().flatten();
     let paths = words

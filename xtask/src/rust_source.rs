@@ -1,9 +1,9 @@
-//! The tokens of a Rust source: enough to count lines, functions and calls, and to tell tests from
-//! the rest. Literals and comments are one token each, so that nothing inside them is counted.
+//! The tokens of a Rust source. They are precise enough to count lines, functions and calls, and to separate
+//! tests from the rest. Literals and comments are one token each, so that their contents are not counted.
 
 use std::ops::Range;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
     /// An identifier, a keyword, a number or a lifetime.
@@ -12,9 +12,9 @@ pub(crate) enum Kind {
     Literal,
     /// One character of punctuation.
     Mark,
-    /// `//` or `/* */` that is no documentation.
+    /// A comment `//` or `/* */` that is not documentation.
     Comment,
-    /// `///`, `//!`, `/** */`, `/*! */`.
+    /// A documentation comment: `///`, `//!`, `/** */`, `/*! */`.
     Doc,
 }
 
@@ -31,13 +31,13 @@ impl Token<'_> {
         !matches!(self.kind, Kind::Comment | Kind::Doc)
     }
 
-    /// The last line of it; a string may have several.
+    /// The last line of the token. A string may have several lines.
     pub(crate) fn last_line(&self) -> usize {
         self.line + self.text.matches('\n').count()
     }
 }
 
-/// Cuts a source into tokens; white space is left out.
+/// Cuts a source into tokens, without white space.
 pub(crate) fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let (mut at, mut line) = (0, 0);
@@ -90,7 +90,7 @@ fn comment(text: &str) -> Kind {
     if is_doc { Kind::Doc } else { Kind::Comment }
 }
 
-/// Where a block comment ends; they nest.
+/// The end of a block comment. Block comments nest.
 fn block_comment(rest: &str) -> usize {
     let (mut depth, mut at) = (0, 0);
     let bytes = rest.as_bytes();
@@ -107,7 +107,7 @@ fn block_comment(rest: &str) -> usize {
     at
 }
 
-/// Where a string ends that may hold escapes; `start` is the first byte after its quote.
+/// The end of a string that may contain escapes. `start` is the first byte after its quote.
 fn quoted(rest: &str, start: usize) -> usize {
     let mut is_escaped = false;
     for (at, byte) in rest.bytes().enumerate().skip(start) {
@@ -121,7 +121,7 @@ fn quoted(rest: &str, start: usize) -> usize {
     rest.len()
 }
 
-/// Where a character literal ends; `None` for a lifetime.
+/// The end of a character literal. `None` for a lifetime.
 fn character(rest: &str) -> Option<usize> {
     let mut inner = rest.char_indices().skip(1);
     let (_, first) = inner.next()?;
@@ -134,7 +134,7 @@ fn character(rest: &str) -> Option<usize> {
     (second == '\'').then_some(at + 1)
 }
 
-/// Where `b""`, `c""`, `r#""#`, `br""` or `b''` ends; `None` for anything else.
+/// The end of `b""`, `c""`, `r#""#`, `br""` or `b''`. `None` for anything else.
 fn literal_with_prefix(rest: &str) -> Option<usize> {
     let prefix = word(rest);
     let after = &rest[prefix..];
@@ -153,14 +153,14 @@ fn literal_with_prefix(rest: &str) -> Option<usize> {
     }
 }
 
-/// The code tokens of a source: no comments.
+/// The tokens of a source without comments.
 pub(crate) fn code(source: &str) -> Vec<Token<'_>> {
     let mut found = tokens(source);
     found.retain(Token::is_code);
     found
 }
 
-/// Whether the texts of tokens from `at` on are these.
+/// True if the tokens from `at` on have these texts.
 pub(crate) fn reads(tokens: &[Token<'_>], at: usize, texts: &[&str]) -> bool {
     let found = tokens.get(at..at + texts.len());
     found.is_some_and(|found| {
@@ -196,7 +196,7 @@ fn item_end(code: &[Token<'_>], start: usize) -> usize {
             _ if token.kind != Kind::Mark => {}
             "(" | "[" | "{" => depth += 1,
             ")" | "]" | "}" => {
-                // A source that does not compile may close more than it opens.
+                // A source that does not compile may have too many closing braces.
                 depth = depth.saturating_sub(1);
                 if depth == 0 && token.text == "}" {
                     return at + 1;

@@ -1,5 +1,4 @@
-//! `cargo xtask shape`: the size and habits of the sources in numbers, so that two states of the
-//! repository can be counted by the same means.
+//! `cargo xtask shape`: size and habits of the sources in numbers, to compare two states of the repository.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,14 +7,14 @@ use std::fs;
 use crate::repository::{root, tracked};
 use crate::rust_source::{self, Kind, Token, reads};
 
-/// A function with more lines is counted as long.
+/// A function with more lines counts as long.
 const FUNCTION_LINES: usize = 70;
-/// A file with more lines is counted as long.
+/// A file with more lines counts as long.
 const FILE_LINES: usize = 500;
-/// Words that the house does without.
+/// Words that the sources should not use.
 const WORDS: [&str; 4] = ["nobody", "whoever", "somebody", "anybody"];
 
-/// What is counted in one folder.
+/// The counts of one folder.
 #[derive(Clone, Debug, Default)]
 struct Counts {
     lines: usize,
@@ -27,7 +26,7 @@ struct Counts {
     beside: Lines,
     xtask: Lines,
     functions: Vec<usize>,
-    /// Lines of the product with a plain comment.
+    /// Number of lines of the product with a plain comment.
     comments: usize,
     unwraps: usize,
     asserts: usize,
@@ -38,7 +37,7 @@ struct Counts {
     words: usize,
 }
 
-/// All lines, those that are not blank, and those with code.
+/// Number of all lines, of lines that are not blank, and of lines with code.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lines {
     all: usize,
@@ -46,7 +45,7 @@ struct Lines {
     code: usize,
 }
 
-/// What a line belongs to.
+/// The part of the repository that a line belongs to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Room {
     Product,
@@ -56,7 +55,6 @@ enum Room {
     Xtask,
 }
 
-/// Prints the table.
 pub(crate) fn shape() -> anyhow::Result<()> {
     let table = table(&count(&tracked(".")?));
     #[expect(clippy::print_stdout, reason = "the table is the answer")]
@@ -66,7 +64,7 @@ pub(crate) fn shape() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// By top-level folder; files beside them are in `.`.
+/// Counts by top-level folder. Files outside of folders count for `.`.
 fn count(files: &[String]) -> BTreeMap<String, Counts> {
     let mut folders: BTreeMap<String, Counts> = BTreeMap::new();
     let counted = files
@@ -74,7 +72,7 @@ fn count(files: &[String]) -> BTreeMap<String, Counts> {
         .filter(|file| file.ends_with(".rs") || file.ends_with(".md"));
     for file in counted {
         let Ok(text) = fs::read_to_string(root().join(file)) else {
-            // A link into nowhere.
+            // A dangling symbolic link.
             continue;
         };
         let folder = file.split_once('/').map_or(".", |(folder, _)| folder);
@@ -113,7 +111,7 @@ fn words(text: &str) -> usize {
 }
 
 impl Counts {
-    /// Adds a Rust source.
+    /// Adds the lines of a Rust source.
     fn add(&mut self, room: Room, text: &str) {
         let length = text.lines().count();
         self.files += 1;
@@ -146,7 +144,7 @@ impl Counts {
         }
     }
 
-    /// Functions, comments and calls of the product.
+    /// Counts functions, comments and calls of the product.
     fn add_habits(&mut self, tokens: &[Token<'_>], rooms: &[Room]) {
         let own: Vec<Token<'_>> = tokens
             .iter()
@@ -258,7 +256,7 @@ impl Counts {
     }
 }
 
-/// Which room each line belongs to.
+/// The part that each line belongs to.
 fn rooms(text: &str, room: Room, tokens: &[Token<'_>]) -> Vec<Room> {
     let mut rooms = vec![room; text.lines().count() + 1];
     if room == Room::Product {

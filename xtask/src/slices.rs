@@ -1,9 +1,9 @@
-//! `cargo xtask slices`: how long the slices of a closed loop side by side should be.
+//! `cargo xtask slices`: finds the best length of the slices of a closed loop side by side.
 //!
-//! The one idea: equal servers, equal time, and only the length of a slice differs; the narrowest
-//! interval wins, as long as it claims nothing of what is equal. In turn, in the same time, is the row
-//! to beat. A second table shows how many requests are sent by the age of a slice, which says how much
-//! of its beginning must not count.
+//! Main idea: equal servers and equal time, and only the length of a slice differs. The narrowest interval
+//! wins, if it claims no difference between equal servers. The result must be better than the row "in turn",
+//! in the same time. A second table shows the number of requests sent by the age of a slice. It shows the
+//! part of the beginning of a slice that must not count.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -42,9 +42,9 @@ pub(crate) struct Args {
     weigh: Option<PathBuf>,
 }
 
-/// What `weigh` leaves of a slice, in milliseconds: see `schedule::SlicePlan`.
+/// Time that `weigh` does not count in each slice, in milliseconds (see `schedule::SlicePlan`).
 const UNCOUNTED_MS: f64 = 30.0;
-/// The shortest time between two slices.
+/// Shortest time between two slices, in milliseconds.
 const GAP_MS: f64 = 10.0;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -96,7 +96,7 @@ struct Trial<'a> {
     folder: &'a Path,
 }
 
-/// What one lab came to.
+/// The result of one lab.
 struct Run {
     summary: Value,
     /// Requests sent in each 10 ms of a slice, over all slices.
@@ -164,7 +164,7 @@ impl Trial<'_> {
     }
 }
 
-/// The sums of what the log says of each round.
+/// The sums of the counts that the log contains for each round.
 fn sent_by_age(log: &str) -> Vec<u64> {
     let mut sums: Vec<u64> = Vec::new();
     for line in log.lines() {
@@ -185,7 +185,7 @@ fn sent_by_age(log: &str) -> Vec<u64> {
     sums
 }
 
-/// The first ten as percents of the mean of the later half.
+/// The first ten counts as percentages of the mean of the later half.
 fn shares(counts: &[u64]) -> String {
     let later = &counts[counts.len() / 2..];
     let mean = number(later.iter().sum()) / number(later.len() as u64);

@@ -1,6 +1,6 @@
-//! The tests as CI runs them. A claim that fails is run once more by itself, as a machine that is
-//! busy for a moment fails a claim and a mistake in the program fails it twice. Both are said at
-//! the very end, where a reader of a long log looks first.
+//! The tests as CI runs them. A claim that fails is run once more by itself. A machine that is busy for a
+//! moment fails a claim once, but a mistake in the program fails it twice. Both are reported at the very end,
+//! because a reader of a long log looks there first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,23 +12,24 @@ use anyhow::{Context as _, bail};
 
 use crate::repository::root;
 
-/// So many claims of a whole run may fail once and pass alone; more is a mistake of ours.
+/// Number of claims of a whole run that may fail once and pass alone. More failures indicate a mistake of
+/// ours.
 const UNSTEADY_ALLOWED: usize = 3;
 
-/// Of a claim's message the summary shows so many characters.
+/// Number of characters of a claim's message in the summary.
 const MESSAGE_SHOWN: usize = 160;
 
-/// What `cargo test` runs, and how.
+/// The tests that `cargo test` runs, and their settings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Selection<'a> {
-    /// Packages and the like, before `--`.
+    /// Arguments before `--`, such as packages.
     pub(crate) cargo: &'a [&'a str],
-    /// For the test programs, behind `--`.
+    /// Arguments for the test programs, after `--`.
     pub(crate) programs: &'a [&'a str],
     pub(crate) environment: &'a [(&'a str, &'a str)],
 }
 
-/// What became of all tests so far.
+/// The accumulated results of all tests.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     /// Claims that failed once and passed alone: `target: name: message`.
@@ -38,11 +39,11 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Runs a selection, and what failed of it once more.
+    /// Runs a selection, and its failed claims once more.
     ///
     /// # Errors
     ///
-    /// Only if cargo cannot be started: failures are counted.
+    /// Only if cargo cannot be started. Failures are counted.
     pub(crate) fn run(&mut self, selection: Selection<'_>) -> anyhow::Result<()> {
         let (passed, text) = cargo_test(selection, selection.cargo, selection.programs)?;
         if passed {
@@ -59,7 +60,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Runs the claims of one target that failed, and nothing else of it.
+    /// Runs only the failed claims of one target.
     fn run_again(
         &mut self,
         selection: Selection<'_>,
@@ -67,7 +68,7 @@ impl Tally {
         messages: &BTreeMap<String, String>,
     ) -> anyhow::Result<()> {
         let cargo: Vec<_> = target.split_whitespace().collect();
-        // A name that another target's claim has matches nothing here.
+        // The name of another target's claim matches no test here.
         let mut programs = vec!["--exact"];
         programs.extend(messages.keys().map(String::as_str));
         programs.extend(selection.programs);
@@ -92,11 +93,11 @@ impl Tally {
         Ok(())
     }
 
-    /// Says what failed, last of all.
+    /// Reports the failures. Call it last.
     ///
     /// # Errors
     ///
-    /// When a claim failed twice, or more than [`UNSTEADY_ALLOWED`] failed once.
+    /// If a claim failed twice, or more than [`UNSTEADY_ALLOWED`] failed once.
     pub(crate) fn conclude(&self) -> anyhow::Result<()> {
         let unsteady = self.unsteady.iter();
         say(unsteady.map(|claim| format!("PASSED ONLY ALONE: {claim}")));
@@ -121,7 +122,7 @@ fn say(lines: impl Iterator<Item = String>) {
     }
 }
 
-/// What failed, from what cargo and the test programs printed.
+/// The failures in the output of cargo and the test programs.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Failures {
     /// Arguments that select one target each, as cargo prints them: `-p lab --lib`.
@@ -147,7 +148,7 @@ impl Failures {
             };
             let mut message = String::new();
             while let Some(line) = lines.next_if(|it| is_of_a_message(it)) {
-                // Before it stands what the test printed, and "thread … panicked at FILE:".
+                // The text before it is the output of the test, and "thread … panicked at FILE:".
                 let place = line.split_once(" panicked at ").map(|(_, place)| place);
                 match place {
                     Some(place) => message = place.to_owned(),
@@ -166,7 +167,7 @@ fn is_of_a_message(line: &str) -> bool {
     !(line.starts_with("---- ") || line == "failures:" || line.starts_with("stack backtrace:"))
 }
 
-/// `test a::b ... ok`, also where a claim printed something between.
+/// Names in lines such as `test a::b ... ok`, even if a claim printed text in between.
 fn names_that_passed(text: &str) -> Vec<String> {
     let lines = text.lines();
     let passed = lines.filter_map(|line| {
@@ -176,7 +177,7 @@ fn names_that_passed(text: &str) -> Vec<String> {
     passed.collect()
 }
 
-/// Runs `cargo test`, shows all that it prints as it comes, and gives that with whether all passed.
+/// Runs `cargo test` and prints its output as it comes. Returns the output, and true if all tests passed.
 fn cargo_test(
     selection: Selection<'_>,
     cargo: &[&str],
@@ -207,14 +208,14 @@ fn cargo_test(
     let complaints = pass_on(complaints, std::io::stderr(), Arc::clone(&text));
     let status = child.wait().context("`cargo test` is waited for")?;
     for reader in [output, complaints] {
-        // A reader that panicked has said why; what was read so far is judged.
+        // A reader that panicked has reported the reason. The text that it has read is judged.
         drop(reader.join());
     }
     let text = std::mem::take(&mut *text.lock().unwrap_or_else(PoisonError::into_inner));
     Ok((status.success(), text))
 }
 
-/// Copies whole lines, so that what two streams say stays readable, and keeps them.
+/// Copies whole lines, so that the output of two streams stays readable, and keeps them.
 fn pass_on(
     from: impl Read + Send + 'static,
     mut to: impl Write + Send + 'static,
@@ -224,7 +225,7 @@ fn pass_on(
         let mut from = BufReader::new(from);
         let mut line = Vec::new();
         while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            // A terminal that is gone is no reason to stop the tests.
+            // The tests continue even if the terminal is gone.
             to.write_all(&line).and_then(|()| to.flush()).ok();
             let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);
             text.push_str(&String::from_utf8_lossy(&line));
@@ -237,7 +238,7 @@ fn pass_on(
 mod tests {
     use super::*;
 
-    /// As cargo and libtest print it.
+    /// Sample output of cargo and libtest.
     const TEXT: &str = "\
 running 3 tests
 test a::first ... ok

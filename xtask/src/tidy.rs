@@ -1,8 +1,7 @@
-//! The rules of the house as tests. Each failure names the file and the rule.
+//! The rules of the repository as tests. Each failure names the file and the rule.
 //!
-//! Rules about code that rustc and clippy can see are lints in `Cargo.toml`;
-//! here are those about the whole: who may import whom, which rooms are pure,
-//! what must not stand in a file.
+//! Rules about code that rustc and clippy can check are lints in `Cargo.toml`. The rules here are about the
+//! whole repository: allowed imports, pure crates, and forbidden content of files.
 
 mod circles;
 mod coprocessors;
@@ -16,7 +15,7 @@ use crate::repository::root;
 use circles::Imports;
 use graph::Graph;
 
-/// Who may import whom inside `crates/` (design: "an arrow means may import").
+/// Allowed imports inside `crates/` (design: "an arrow means may import").
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("stats", &[]),
@@ -35,7 +34,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Rooms of `crates/` without sockets, clock or environment; those of `formats/` have none either.
+/// Folders of `crates/` without sockets, clock or environment. The crates in `formats/` are pure, too.
 const PURE: &[&str] = &["model", "stats", "schedule", "lab", "report"];
 
 /// Crates that bring sockets, a clock or an operating system with them.
@@ -55,9 +54,9 @@ const IMPURE_CRATES: &[&str] = &[
     "rand",
 ];
 
-/// What a pure room's own sources may not name.
+/// Names that the sources of a pure crate must not contain.
 const IMPURE_PATHS: &[&str] = &[
-    // An address is a value; what opens a connection to it is not.
+    // An address is a plain value and allowed. A type that opens a connection to it is not.
     "TcpStream",
     "TcpListener",
     "UdpSocket",
@@ -142,7 +141,7 @@ fn pure_rooms_pull_in_nothing_impure() {
     }
 }
 
-/// Names and folders of all rooms that are pure.
+/// Names and folders of all pure crates.
 fn pure_rooms(graph: &Graph) -> Vec<(String, String)> {
     let of_crates = PURE
         .iter()
@@ -161,10 +160,10 @@ fn pure_rooms_name_no_clock_socket_or_environment() {
                 continue;
             }
             let text = read(&file);
-            // Tests may use what the room may not.
+            // Tests may use these names.
             let code = text.split("#[cfg(test)]").next().unwrap_or_default();
             for (number, line) in code.lines().enumerate() {
-                // A comment may speak of a clock.
+                // A comment may mention a clock.
                 let line = line.split("//").next().unwrap_or_default();
                 for banned in IMPURE_PATHS {
                     assert!(
@@ -210,7 +209,7 @@ fn every_dependency_has_its_sentence() {
         .and_then(|rest| rest.split("\n[").next())
         .expect("the root manifest lists dependencies");
     for line in section.lines() {
-        // A room of our own needs no sentence: it has a header.
+        // A crate of our own needs no sentence, because it has a header.
         let is_entry = line.contains(" = ") && !line.contains("{ path =");
         assert!(
             !is_entry || line.contains("# ") || line.trim_start().starts_with('#'),
@@ -321,7 +320,7 @@ fn read(file: &str) -> String {
     fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// Files below `folder`; all of them when it is empty.
+/// Files below `folder`. All files if it is empty.
 fn tracked(folder: &str) -> Vec<String> {
     // Git takes no empty path.
     let folder = if folder.is_empty() { "." } else { folder };

@@ -1,4 +1,4 @@
-//! Containers: made, started, looked at, ended.
+//! Operations on containers: create, start, inspect, stop, remove.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -20,47 +20,46 @@ use futures_util::StreamExt as _;
 use crate::error::{ContainerError, status};
 use crate::{Engine, run};
 
-/// What a container is made from.
+/// Description of a container to create.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContainerSpec {
-    /// Its name; no other container of the engine may have it.
+    /// Name of the container. It must be unique in the engine.
     pub name: String,
-    /// The run that it belongs to.
+    /// Name of the run that owns it.
     pub run: String,
-    /// The image, which the engine has.
+    /// Name of the image. The engine must already have it.
     pub image: String,
-    /// The words of its command; empty for the image's own.
+    /// The words of its command. Empty for the image's own command.
     pub command: Vec<String>,
-    /// Variables, beside those of the image.
+    /// Environment variables in addition to the image's own.
     pub env: Vec<(String, String)>,
-    /// The user that it runs as; the image's own when absent.
+    /// The user that it runs as. `None` for the image's own.
     pub user: Option<String>,
-    /// What it has beside the files of its image.
+    /// Files and folders in addition to the files of its image.
     pub mounts: Vec<Mount>,
-    /// The network that it is in.
+    /// The network of the container.
     pub network: Network,
-    /// What it may use.
+    /// Limits of its resources.
     pub resources: Resources,
-    /// Whether the health check of its image runs. It uses processor time while the container is
-    /// measured.
+    /// True if the health check of its image runs. It uses processor time while the container is measured.
     pub checks_health: bool,
 }
 
-/// A folder or a file that is not of the image.
+/// A folder or a file that is not part of the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mount {
-    /// One of this machine.
+    /// A folder or file of this machine (a bind mount).
     Shown {
-        /// Where it is on this machine; it must be there.
+        /// Path on this machine. It must exist.
         source: PathBuf,
-        /// Where the container has it.
+        /// Path within the container.
         path: String,
-        /// Whether the container cannot change it.
+        /// True if the container cannot change it.
         is_read_only: bool,
     },
     /// An empty volume that is removed with the container.
     Fresh {
-        /// Where the container has it.
+        /// Path within the container.
         path: String,
     },
 }
@@ -68,69 +67,69 @@ pub enum Mount {
 /// The network of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Network {
-    /// That of this machine.
+    /// The network of this machine.
     Host,
-    /// One that [`Engine::network`] has made.
+    /// A network that [`Engine::network`] created.
     Bridge {
-        /// Its name.
+        /// Name of the network.
         network: String,
-        /// The port at which the container listens within.
+        /// The port that the container listens on.
         port: u16,
-        /// Where this port is published on this machine.
+        /// Address on this machine that publishes this port.
         published: SocketAddr,
     },
 }
 
-/// What a container may use of the machine.
+/// Limits of a container's use of the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resources {
-    /// Cores, also parts of one. Above 0.
+    /// Number of cores, possibly a fraction. Above 0.
     pub cpus: Option<f64>,
-    /// Bytes, without swap on top. Above 0.
+    /// Bytes of memory, without additional swap. Above 0.
     pub memory: Option<u64>,
-    /// The cores it may run on, from 0; all when absent.
+    /// The cores that it may run on, numbered from 0. `None` for all cores.
     pub cores: Option<Vec<usize>>,
 }
 
-/// A container as the engine sees it now.
+/// State of a container, as the engine reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Container {
-    /// Its whole id.
+    /// The full id, not shortened.
     pub id: String,
     /// The digest of its image's configuration.
     pub image_id: String,
-    /// Whether its first process lives.
+    /// True if its first process lives.
     pub is_running: bool,
-    /// The number of its first process on this machine, while it runs.
+    /// Process id of its first process on this machine, while it runs.
     pub pid: Option<i32>,
-    /// How its first process ended, where it has.
+    /// Exit code of its first process. `None` before it has ended.
     pub exit_code: Option<i64>,
-    /// Whether the kernel killed it because of its memory limit.
+    /// True if the kernel killed it because of its memory limit.
     pub is_out_of_memory: bool,
-    /// What went wrong at its start, in the words of the engine.
+    /// The engine's message about an error at its start.
     pub error: Option<String>,
-    /// What its health check says; none without one.
+    /// Result of its health check. `None` without a health check.
     pub health: Option<Health>,
-    /// Its addresses in networks of containers, in the order of the networks' names.
+    /// Addresses in networks of containers, in the order of the networks' names.
     pub addresses: Vec<IpAddr>,
 }
 
-/// What a health check says.
+/// Result of a health check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// It has not succeeded yet, and may still.
+    /// The check has not succeeded yet, and may still succeed.
     Starting,
-    /// It has succeeded.
+    /// The last check has succeeded.
     Healthy,
-    /// It has failed too often.
+    /// The check has failed too often.
     Unhealthy,
 }
 
 impl Engine {
-    /// Makes a container without starting it; its id.
+    /// Creates a container without starting it. Returns its id.
     ///
     /// # Errors
-    /// What the engine says: no such image, a name that is taken, a source that is not there.
+    /// The error of the engine: an unknown image, a name in use, or a missing source.
     pub fn create(&self, spec: &ContainerSpec) -> Result<String, ContainerError> {
         let options = CreateContainerOptionsBuilder::new()
             .name(&spec.name)
@@ -141,20 +140,20 @@ impl Engine {
         Ok(created.id)
     }
 
-    /// Starts it.
+    /// Starts a container that was created.
     ///
     /// # Errors
-    /// What the engine says: a command that is not in the image, a port that is taken.
+    /// The error of the engine: a command that the image does not contain, or a port in use.
     pub fn start(&self, container: &str) -> Result<(), ContainerError> {
         let started = self.docker.start_container(container, None);
         let started = self.runtime.block_on(started);
         started.map_err(|error| ContainerError::of(container, "start", &error))
     }
 
-    /// What it is doing.
+    /// Returns the state of a container.
     ///
     /// # Errors
-    /// When there is no such container, or the engine does not answer.
+    /// If there is no such container, or the engine does not respond.
     pub fn inspect(&self, container: &str) -> Result<Container, ContainerError> {
         let found = self.docker.inspect_container(container, None);
         let found = self.runtime.block_on(found);
@@ -162,17 +161,17 @@ impl Engine {
         Ok(described(found))
     }
 
-    /// Asks it to end by the signal of its image, and kills it after `grace`, in whole seconds. One that
-    /// has ended stays as it is.
+    /// Sends the stop signal of its image, and kills the container after `grace`, in whole seconds. A
+    /// container that has ended is unchanged.
     ///
     /// # Errors
-    /// When there is no such container, or the engine does not answer.
+    /// If there is no such container, or the engine does not respond.
     pub fn stop(&self, container: &str, grace: Duration) -> Result<(), ContainerError> {
         let seconds = i32::try_from(grace.as_secs()).unwrap_or(i32::MAX);
         let options = StopContainerOptionsBuilder::new().t(seconds).build();
         let stopped = self.docker.stop_container(container, Some(options));
         match self.runtime.block_on(stopped) {
-            // 304: it was not running.
+            // Status 304: it was not running.
             Err(error) if status(&error) != Some(304) => {
                 Err(ContainerError::of(container, "stop", &error))
             }
@@ -180,10 +179,10 @@ impl Engine {
         }
     }
 
-    /// Removes it with its volumes, whatever it is doing. One that is gone is no mistake.
+    /// Removes a container with its volumes, even if it runs. A missing container is no error.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The error of the engine.
     pub fn remove(&self, container: &str) -> Result<(), ContainerError> {
         self.runtime.block_on(async {
             let options = RemoveContainerOptionsBuilder::new().v(true).force(true);
@@ -199,11 +198,11 @@ impl Engine {
         })
     }
 
-    /// Writes down what it has said so far, on both of its outputs; the last lines only where `tail` is
-    /// given.
+    /// Writes the current output of a container, of both streams, to `log`. With `tail`, it writes only the
+    /// last lines.
     ///
     /// # Errors
-    /// What the engine says, or that `log` cannot be written.
+    /// The error of the engine, or an error of writing `log`.
     pub fn logs(
         &self,
         container: &str,
@@ -249,7 +248,7 @@ fn body_of(spec: &ContainerSpec) -> ContainerCreateBody {
         labels: Some(run::labels(&spec.run)),
         exposed_ports: port.map(|port| vec![port]),
         healthcheck: (!spec.checks_health).then(|| HealthConfig {
-            // So a health check of the image is switched off.
+            // `NONE` switches off a health check of the image.
             test: Some(vec!["NONE".to_owned()]),
             ..HealthConfig::default()
         }),
@@ -291,14 +290,15 @@ fn host_config_of(spec: &ContainerSpec) -> HostConfig {
     HostConfig {
         nano_cpus,
         memory,
-        // As much again would be allowed in swap, and a limit that swaps is not the limit that was asked
-        // for.
+        // Without this, the engine would allow swap of the same size, and a limit that swaps is not the
+        // requested limit.
         memory_swap: memory,
         cpuset_cpus: cores,
         mounts: Some(spec.mounts.iter().map(|it| mount(it, &spec.run)).collect()),
         network_mode: Some(network_mode),
         port_bindings,
-        // Whatever the engine's own default is: this one can be read back.
+        // Set explicitly, because the logs of this driver can be read back and the engine's default may
+        // differ.
         log_config: Some(HostConfigLogConfig {
             typ: Some("json-file".to_owned()),
             config: None,

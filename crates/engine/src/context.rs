@@ -1,5 +1,5 @@
-//! The folder that an image is built from, as the engine wants it: one tar, without what
-//! `.dockerignore` names.
+//! The build context of an image in the form that the engine requires: one tar, without the files that
+//! `.dockerignore` lists.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -9,17 +9,17 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use globset::{GlobBuilder, GlobMatcher};
 
-/// How much of the tar is sent at a time.
+/// Bytes of the tar that are sent at a time.
 const CHUNK: usize = 256 << 10;
 
 /// One line of a `.dockerignore`.
 struct Pattern {
     matcher: GlobMatcher,
-    /// `!`: what it names is sent after all.
+    /// True for a line with `!`. Files that match it are sent after all.
     is_exception: bool,
 }
 
-/// Packs a folder. The Dockerfile is among it whatever is ignored.
+/// Packs a folder. The Dockerfile is included even if a pattern matches it.
 pub(crate) fn pack(folder: &Path, dockerfile: &str) -> Result<File, String> {
     let patterns = match fs::read_to_string(folder.join(".dockerignore")) {
         Ok(text) => patterns(&text)?,
@@ -45,7 +45,7 @@ pub(crate) fn pack(folder: &Path, dockerfile: &str) -> Result<File, String> {
     Ok(file)
 }
 
-/// A packed folder, piece by piece.
+/// Splits a packed folder into pieces.
 pub(crate) fn chunks(
     tar: File,
 ) -> impl Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static {
@@ -63,7 +63,7 @@ pub(crate) fn chunks(
     stream::unfold(tar, next)
 }
 
-/// The files and empty folders of a folder that are sent; sockets and devices are not.
+/// Lists the files and empty folders of a folder that are sent. Sockets and devices are not sent.
 fn list(
     root: &Path,
     below: &Path,
@@ -75,7 +75,7 @@ fn list(
         let path = below.join(entry.file_name());
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            // Looked into even where it is ignored: an exception may name what is in it.
+            // An ignored folder is read too, because an exception may name a file in it.
             let is_sent = !is_ignored(&path, patterns);
             let has_exceptions = patterns.iter().any(|pattern| pattern.is_exception);
             if is_sent {
@@ -111,7 +111,7 @@ fn patterns(text: &str) -> Result<Vec<Pattern>, String> {
         .collect()
 }
 
-/// The last line that names a path, or a folder above it, decides.
+/// True if the path is ignored. The last line that matches the path, or a folder above it, decides.
 fn is_ignored(path: &Path, patterns: &[Pattern]) -> bool {
     let names = |pattern: &&Pattern| {
         let mut above = path.ancestors().filter(|it| !it.as_os_str().is_empty());

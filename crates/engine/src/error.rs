@@ -1,112 +1,112 @@
-//! Why an engine did not do what it was asked for: one enum for each kind of question.
+//! Errors of the engine's operations, one enum for each kind of operation.
 
 use bollard::errors::Error;
 use thiserror::Error as ThisError;
 
-/// Why there is no engine.
+/// Error of finding or connecting to an engine.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum ConnectError {
-    /// There is no socket.
+    /// No searched socket exists.
     #[error(
         "no container engine is found at {}. Start Docker or Podman, or set DOCKER_HOST to its socket (unix:///path)",
         places.join(", ")
     )]
     Nowhere {
-        /// The searched sockets.
+        /// Paths of the searched sockets.
         places: Vec<String>,
     },
-    /// `DOCKER_HOST` is no Unix socket.
+    /// The value of `DOCKER_HOST` is not a Unix socket.
     #[error(
         "expected the Unix socket of a container engine of this machine in DOCKER_HOST, found `{named}`. Write unix:///path/to/docker.sock"
     )]
     NoSocket {
-        /// Its value.
+        /// Value of `DOCKER_HOST`.
         named: String,
     },
-    /// It does not answer.
+    /// The engine does not respond.
     #[error(
         "the container engine at {host} does not answer: {reason}. Start it, or set DOCKER_HOST"
     )]
     Silent {
-        /// Its address: `unix:///path`.
+        /// Address of the engine: `unix:///path`.
         host: String,
-        /// The reason.
+        /// The error of the connection.
         reason: String,
     },
 }
 
-/// Why there is no image.
+/// Error of finding, fetching or building an image.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum ImageError {
-    /// The engine does not have it, and it is not to be fetched.
+    /// The engine does not have the image, and it must not be fetched.
     #[error("the engine has no image `{image}`. Build or pull it first")]
     Missing {
-        /// Its name.
+        /// Name of the image.
         image: String,
     },
-    /// It could not be fetched.
+    /// The image could not be fetched.
     #[error("the image `{image}` cannot be pulled: {reason}")]
     NotPulled {
-        /// Its name.
+        /// Name of the image.
         image: String,
         /// The error of the engine or the registry.
         reason: String,
     },
-    /// It could not be built.
+    /// The image could not be built.
     #[error("the image `{image}` cannot be built: {reason}")]
     NotBuilt {
-        /// Its name.
+        /// Name of the image.
         image: String,
         /// The error of the engine.
         reason: String,
     },
-    /// The user stopped it.
+    /// The stop flag was raised.
     #[error("stopped before the image `{image}` was ready")]
     Interrupted {
-        /// Its name.
+        /// Name of the image.
         image: String,
     },
     /// The engine failed in another way.
     #[error("the engine reports an error for the image `{image}`: {reason}")]
     Other {
-        /// Its name.
+        /// Name of the image.
         image: String,
         /// The error of the engine.
         reason: String,
     },
 }
 
-/// Why a container did not come up, or cannot be asked.
+/// Error of starting or inspecting a container.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum ContainerError {
     /// There is no container of this name.
     #[error("the engine has no container `{container}`")]
     Missing {
-        /// Its name or id.
+        /// Name or id of the container.
         container: String,
     },
-    /// Its image is not there.
+    /// The engine does not have the image.
     #[error("the engine has no image for the container `{container}`: {reason}")]
     NoImage {
-        /// Its name.
+        /// Name of the container.
         container: String,
         /// The error of the engine.
         reason: String,
     },
-    /// Another has its name or its port.
+    /// Another container uses its name or its port.
     #[error("the container `{container}` conflicts with another: {reason}")]
     Conflict {
-        /// Its name.
+        /// Name of the container.
         container: String,
         /// The error of the engine.
         reason: String,
     },
-    /// The engine refused.
+    /// The engine refused the action.
     #[error("the engine cannot {what} the container `{container}`: {reason}")]
     Refused {
-        /// Its name.
+        /// Name of the container.
         container: String,
-        /// The requested action.
+        /// The requested action, as a verb.
         what: &'static str,
         /// The error of the engine.
         reason: String,
@@ -117,7 +117,7 @@ pub enum ContainerError {
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[error("the engine cannot remove the remains of the run `{run}`: {reason}")]
 pub struct RunError {
-    /// The run.
+    /// Name of the run.
     pub run: String,
     /// The error of the engine.
     pub reason: String,
@@ -141,7 +141,7 @@ impl ContainerError {
     }
 }
 
-/// The status of an answer that is an error.
+/// The HTTP status of an error response.
 pub(crate) fn status(error: &Error) -> Option<u16> {
     match error {
         Error::DockerResponseServerError { status_code, .. } => Some(*status_code),
@@ -156,7 +156,7 @@ pub(crate) fn words(error: &Error) -> String {
         Error::DockerStreamError { error } => error.clone(),
         Error::RequestTimeoutError => "no answer in time".to_owned(),
         other => {
-            // The libraries say what they did; why it failed is the last of the sources.
+            // The libraries' own errors name only the action. The last source contains the reason.
             let mut source: &dyn std::error::Error = other;
             while let Some(inner) = source.source() {
                 source = inner;

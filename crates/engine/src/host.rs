@@ -1,16 +1,16 @@
-//! Where a container engine listens.
+//! The socket of a container engine.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use crate::error::ConnectError;
 
-/// What the environment says about engines; the caller reads it.
+/// The environment variables about engines. The caller reads them.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
-    /// `DOCKER_HOST`.
+    /// Value of `DOCKER_HOST`.
     pub docker_host: Option<String>,
-    /// `XDG_RUNTIME_DIR`, below which Podman listens for a user that is not root.
+    /// Value of `XDG_RUNTIME_DIR`. Podman listens below it for a user that is not root.
     pub runtime_dir: Option<PathBuf>,
 }
 
@@ -20,7 +20,7 @@ pub struct Host(String);
 
 const SCHEME: &str = "unix://";
 
-/// Where Docker listens, and Podman for root.
+/// Sockets of Docker, and of Podman for root.
 const USUAL: [&str; 3] = [
     "/var/run/docker.sock",
     "/run/podman/podman.sock",
@@ -28,10 +28,10 @@ const USUAL: [&str; 3] = [
 ];
 
 impl Host {
-    /// The socket that `DOCKER_HOST` names, or else the first usual one that is there.
+    /// Returns the socket that `DOCKER_HOST` names, or else the first usual socket that exists.
     ///
     /// # Errors
-    /// When there is none, or when `DOCKER_HOST` names an engine that is not at a Unix socket.
+    /// If there is no socket, or if `DOCKER_HOST` names an engine without a Unix socket.
     pub fn find(surroundings: &Surroundings) -> Result<Host, ConnectError> {
         let named = surroundings.docker_host.as_deref();
         if let Some(named) = named.filter(|named| !named.is_empty()) {
@@ -112,7 +112,7 @@ mod tests {
             docker_host: None,
             runtime_dir: Some(folder.path().to_owned()),
         });
-        // An engine of the whole machine comes first, where one is there.
+        // An engine of the whole machine comes first, if there is one.
         let found = found.unwrap();
         let is_usual = USUAL.contains(&found.path());
         assert!(is_usual || found.path().starts_with(folder.path().to_str().unwrap()));

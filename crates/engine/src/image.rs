@@ -1,4 +1,4 @@
-//! Images: looked up, fetched and built.
+//! Operations on images: inspect, fetch and build.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -14,7 +14,7 @@ use futures_util::{Stream, StreamExt as _};
 use crate::error::{ImageError, status, words};
 use crate::{Engine, MANAGED_BY, WEIGHBRIDGE, context};
 
-/// How often a fetch or a build looks whether it is to stop.
+/// Interval at which a fetch or a build polls its stop flag.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// An image that the engine has.
@@ -22,42 +22,42 @@ const LOOK: Duration = Duration::from_millis(100);
 pub struct Image {
     /// The digest of its configuration: `sha256:…`.
     pub id: String,
-    /// The name with the digest by which its registry knows it; none for one that was built here.
+    /// The name with the digest that its registry uses. `None` for an image that was built here.
     pub repository_digest: Option<String>,
-    /// Whether it says how its health is checked.
+    /// True if the image defines a health check.
     pub has_health_check: bool,
-    /// Whether it says what runs in it.
+    /// True if the image defines a command.
     pub has_command: bool,
-    /// The ports of TCP that it says to listen on.
+    /// The TCP ports that the image exposes.
     pub ports: Vec<u16>,
 }
 
 impl Image {
-    /// The digest that tells it from all others: the registry's, or that of its configuration.
+    /// The digest that identifies the image: the registry's, or the digest of its configuration.
     #[must_use]
     pub fn digest(&self) -> &str {
         self.repository_digest.as_deref().unwrap_or(&self.id)
     }
 }
 
-/// How an image is built.
+/// Description of an image build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageBuild {
-    /// The name that it gets.
+    /// Name of the new image.
     pub image: String,
-    /// The folder that is sent, without what its `.dockerignore` names.
+    /// The folder that is sent, without the files that its `.dockerignore` lists.
     pub context: PathBuf,
-    /// The Dockerfile, relative to the context.
+    /// Path of the Dockerfile, relative to the context.
     pub dockerfile: String,
-    /// Values of its `ARG`s.
+    /// Names and values of its `ARG`s.
     pub args: Vec<(String, String)>,
 }
 
 impl Engine {
-    /// The image of this name, or none where the engine does not have it.
+    /// Returns the image of this name, or `None` if the engine does not have it.
     ///
     /// # Errors
-    /// When the engine fails.
+    /// If the engine fails.
     pub fn image(&self, name: &str) -> Result<Option<Image>, ImageError> {
         match self.runtime.block_on(self.docker.inspect_image(name)) {
             Ok(found) => Ok(Some(described(found))),
@@ -69,17 +69,17 @@ impl Engine {
         }
     }
 
-    /// Fetches an image from its registry. What the engine says on the way goes to `log`.
+    /// Fetches an image from its registry. The engine's progress messages go to `log`.
     ///
     /// # Errors
-    /// What the engine or the registry says; or that `stop` was raised.
+    /// The error of the engine or the registry, or that `stop` was raised.
     pub fn pull(
         &self,
         name: &str,
         log: &mut dyn Write,
         stop: &AtomicBool,
     ) -> Result<(), ImageError> {
-        // Without a tag the engine would fetch all of them.
+        // Without a tag the engine would fetch all tags.
         let (repository, tag) = repository_and_tag(name);
         let options = CreateImageOptionsBuilder::new();
         let options = options.from_image(repository).tag(tag).build();
@@ -101,10 +101,10 @@ impl Engine {
         }
     }
 
-    /// Builds an image. What the engine says on the way goes to `log`.
+    /// Builds an image. The engine's progress messages go to `log`.
     ///
     /// # Errors
-    /// What is wrong with the context, what the engine says; or that `stop` was raised.
+    /// An error in the context, the error of the engine, or that `stop` was raised.
     pub fn build(
         &self,
         build: &ImageBuild,
@@ -135,7 +135,7 @@ impl Engine {
             .dockerfile(&build.dockerfile)
             .buildargs(&args)
             .labels(&HashMap::from([(MANAGED_BY, WEIGHBRIDGE)]))
-            // What a build that is broken off leaves would be found by nothing.
+            // No later cleanup would find the containers of an interrupted build.
             .rm(true)
             .forcerm(true)
             .build();
@@ -154,7 +154,7 @@ impl Engine {
         }
     }
 
-    /// Writes down what is said until it ends; dropping the stream makes the engine give up.
+    /// Logs the messages of a stream until it ends. Dropping the stream makes the engine cancel the work.
     fn follow<T>(
         &self,
         steps: impl Stream<Item = Result<T, bollard::errors::Error>>,
@@ -177,7 +177,7 @@ impl Engine {
                     Some(Ok(step)) => {
                         let (line, wrong) = said(&step);
                         let line = line.unwrap_or_default();
-                        // A log that cannot be written changes nothing about the image.
+                        // The image does not depend on its log, so an unwritable log is ignored.
                         let _unwritten = log.write_all(line.as_bytes());
                         if let Some(wrong) = wrong {
                             let _unwritten = writeln!(log, "{wrong}");
@@ -217,10 +217,11 @@ fn described(found: ImageInspect) -> Image {
     }
 }
 
-/// `a.example.com:5000/api:1` is `a.example.com:5000/api` and `1`; a digest is a tag to the engine.
+/// Splits `a.example.com:5000/api:1` into `a.example.com:5000/api` and `1`. The engine accepts a digest as a
+/// tag.
 fn repository_and_tag(name: &str) -> (&str, &str) {
     if let Some((repository, digest)) = name.split_once('@') {
-        // A tag before a digest says nothing more.
+        // A tag before a digest has no effect.
         return (repository_and_tag(repository).0, digest);
     }
     let last = name.rfind('/').map_or(0, |slash| slash + 1);

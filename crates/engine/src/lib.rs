@@ -1,14 +1,17 @@
 //! A container engine, Docker or Podman, over its Unix socket.
 //!
-//! All calls block: the caller is synchronous, and between calls nothing of this crate runs, so it takes
-//! no processor time from a measurement. Logs are read when they are wanted, not followed.
+//! All calls block, because the caller is synchronous. Between calls no code of this crate runs, so it takes
+//! no processor time from a measurement. Logs are read on demand, not followed.
 //!
-//! Everything that is made here carries two labels, [`MANAGED_BY`] and [`RUN`], by which
-//! [`Engine::end_run`] finds it again, also from another process after the one that made it was killed.
+//! Every object that this crate creates carries two labels, [`MANAGED_BY`] and [`RUN`]. [`Engine::end_run`]
+//! finds it by them, also from another process after its creator was killed.
 //!
-//! Absent on purpose: labs, load and statistics; TLS, SSH and engines of other machines, where limits,
-//! addresses and control groups could not be read; pushing, committing and anything else that changes
-//! images.
+//! Absent on purpose:
+//!
+//! * labs, load and statistics
+//! * TLS, SSH and engines of other machines, because their limits and addresses could not be read, nor their
+//!   control groups
+//! * pushing, committing and any other change of images
 
 mod container;
 mod context;
@@ -31,17 +34,17 @@ pub use image::{Image, ImageBuild};
 pub use project::{Member, MemberLimits, PROJECT, Place, Published};
 pub use run::Removed;
 
-/// The label that says that an object is ours: `weighbridge`.
+/// The label that marks an object as ours: `weighbridge`.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// What [`MANAGED_BY`] says.
+/// The value of the label [`MANAGED_BY`].
 pub const WEIGHBRIDGE: &str = "weighbridge";
 /// The label with the name of the run that an object belongs to.
 pub const RUN: &str = "weighbridge.run";
 
-/// How long one answer of the engine may take. Stopping a container takes its grace besides.
+/// Timeout of one response of the engine. When a container is stopped, its grace period is added.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A container engine that answers.
+/// A connected container engine.
 pub struct Engine {
     runtime: Runtime,
     docker: Docker,
@@ -49,14 +52,14 @@ pub struct Engine {
     version: Version,
 }
 
-/// Which engine it is.
+/// Name and versions of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// `Docker Engine` or `Podman Engine`.
+    /// Product name, `Docker Engine` or `Podman Engine`.
     pub name: String,
-    /// Such as `20.10.24`.
+    /// Version of the product, such as `20.10.24`.
     pub number: String,
-    /// The version of the API that is spoken, such as `1.41`.
+    /// The version of the API in use, such as `1.41`.
     pub api: String,
 }
 
@@ -76,23 +79,23 @@ impl fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Connects and asks for the version.
+    /// Connects and requests the version.
     ///
     /// # Errors
-    /// Where no engine answers at the socket, and what to do.
+    /// If no engine responds at the socket. The error contains advice.
     pub fn connect(host: &Host) -> Result<Engine, ConnectError> {
         let silent = |reason: String| ConnectError::Silent {
             host: host.to_string(),
             reason,
         };
-        // One thread, this one: it works only within calls.
+        // The runtime uses only the calling thread, and only within calls.
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build();
         let runtime = runtime.map_err(|error| silent(error.to_string()))?;
         let seconds = PATIENCE.as_secs();
         let connect = async {
             let docker = Docker::connect_with_unix(host.path(), seconds, API_DEFAULT_VERSION)?;
-            // Debian's Docker is older than what the library would speak.
+            // Debian's Docker is older than the library's default API version.
             let docker = docker.negotiate_version().await?;
             let version = docker.version().await?;
             Ok::<_, bollard::errors::Error>((docker, version))
@@ -103,7 +106,7 @@ impl Engine {
         let mut components = found.components.unwrap_or_default().into_iter();
         let name = components.next().map(|component| component.name);
         let name = match name.as_deref() {
-            // So it calls its first component.
+            // Docker reports its first component as "Engine".
             Some("Engine") | None => "Docker Engine".to_owned(),
             Some(other) => other.to_owned(),
         };
@@ -120,13 +123,13 @@ impl Engine {
         })
     }
 
-    /// Where it listens.
+    /// The socket of the engine.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Which it is.
+    /// Name and versions of the engine.
     #[must_use]
     pub fn version(&self) -> &Version {
         &self.version

@@ -1,4 +1,4 @@
-//! Projects of compose: containers that `docker compose` has started, found by its own labels.
+//! Compose projects: containers that `docker compose` has started, found by the labels of compose.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -14,62 +14,62 @@ use crate::{Engine, RUN};
 
 /// The label with the name of the project that a container, network or volume belongs to.
 pub const PROJECT: &str = "com.docker.compose.project";
-/// The label with the service that a container is of.
+/// The label with the service of a container.
 const SERVICE: &str = "com.docker.compose.service";
 
 /// One container of a project.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Member {
-    /// The service that it is of.
+    /// Name of its service.
     pub service: String,
-    /// Its name.
+    /// Name of the container.
     pub name: String,
-    /// What it is doing.
+    /// State of the container.
     pub container: Container,
     /// The image, as the file names it.
     pub image: String,
-    /// The words that its first process was started with.
+    /// The command of its first process, as words.
     pub command: Vec<String>,
-    /// The limits that the engine says to have set.
+    /// The limits that the engine reports.
     pub limits: MemberLimits,
-    /// Where it is in networks of containers, in the order of the networks' names.
+    /// Addresses in networks of containers, in the order of the networks' names.
     pub places: Vec<Place>,
-    /// Ports of it that are published on this machine.
+    /// Ports that it publishes on this machine.
     pub published: Vec<Published>,
 }
 
-/// What a container may use, as the engine has it.
+/// Limits of a container, as the engine reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MemberLimits {
-    /// Cores.
+    /// Number of cores. `None` without a limit.
     pub cpus: Option<f64>,
-    /// Bytes.
+    /// Memory in bytes. `None` without a limit.
     pub memory: Option<u64>,
 }
 
-/// Where a container is in one network.
+/// Position of a container in one network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its address there.
+    /// Address of the container in this network.
     pub address: IpAddr,
-    /// What leads out of the network; an address of this machine where the engine runs on it itself.
+    /// The gateway of the network. It is an address of this machine if the engine runs directly on it.
     pub gateway: Option<IpAddr>,
 }
 
-/// A port of a container that is published.
+/// A published port of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
     /// The port within the container.
     pub port: u16,
-    /// Where it is on this machine.
+    /// Its address on this machine.
     pub at: SocketAddr,
 }
 
 impl Engine {
-    /// The containers of a project, running or not, in the order of their names.
+    /// Returns the containers of a project, running or not, in the order of their names.
     ///
     /// # Errors
-    /// When the engine does not tell.
+    /// If the engine does not respond.
     pub fn project(&self, project: &str) -> Result<Vec<Member>, ContainerError> {
         let told = |error: &bollard::errors::Error| ContainerError::of(project, "list", error);
         self.runtime.block_on(async {
@@ -89,11 +89,11 @@ impl Engine {
         })
     }
 
-    /// Removes every container, network and volume of a project that belongs to a run, whatever they are
-    /// doing.
+    /// Removes every container, network and volume of a project that belongs to a run, even if they are in
+    /// use.
     ///
     /// # Errors
-    /// What stays, and why.
+    /// The objects that remain, and the reason.
     pub fn remove_project(&self, run: &str, project: &str) -> Result<Removed, RunError> {
         let labels = [format!("{PROJECT}={project}"), format!("{RUN}={run}")];
         let began = now();

@@ -1,4 +1,4 @@
-//! What belongs to a run, and how all of it is removed.
+//! The objects of a run, and their removal.
 
 use std::collections::HashMap;
 use std::thread;
@@ -14,27 +14,27 @@ use bollard::query_parameters::{
 use crate::error::{ContainerError, RunError, status, words};
 use crate::{Engine, MANAGED_BY, RUN, WEIGHBRIDGE};
 
-/// Between two looks for what a run has left.
+/// Pause between two searches for objects that a run has left.
 pub(crate) const PAUSE: Duration = Duration::from_millis(200);
-/// How long nothing must be found. The engine goes on with what it was asked for by a client that has
-/// been killed since, so a container may come up after all were removed.
+/// Time that searches must stay empty. The engine still completes the requests of a client that was killed.
+/// So a container may appear after all were removed.
 const QUIET: Duration = Duration::from_millis(600);
-/// How long removal is tried again.
+/// Time limit of repeated removals.
 pub(crate) const WITHIN: Duration = Duration::from_secs(30);
 
-/// How much was removed.
+/// Number of removed objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// Containers, running or not.
+    /// Number of containers, running or not.
     pub containers: usize,
-    /// Networks.
+    /// Number of networks.
     pub networks: usize,
-    /// Volumes that were not removed with a container.
+    /// Number of volumes that were not removed with a container.
     pub volumes: usize,
 }
 
 impl Removed {
-    /// Whether there was nothing.
+    /// True if no object was removed.
     #[must_use]
     pub fn is_nothing(self) -> bool {
         self == Removed::default()
@@ -50,10 +50,10 @@ impl Removed {
 }
 
 impl Engine {
-    /// The network of containers of a run, made where it is not there yet; its name.
+    /// Creates the network of containers of a run if it does not exist. Returns its name.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The error of the engine.
     pub fn network(&self, run: &str) -> Result<String, ContainerError> {
         let made = self.runtime.block_on(self.make_network(run));
         made.map_err(|error| ContainerError::Refused {
@@ -68,7 +68,7 @@ impl Engine {
         let label = format!("{RUN}={run}");
         let filters = HashMap::from([("label", vec![label.as_str()])]);
         let options = ListNetworksOptionsBuilder::new().filters(&filters).build();
-        // Asked first: engines make a second one of the same name.
+        // Checked first, because engines would create a second network of the same name.
         let known = self.docker.list_networks(Some(options)).await?;
         if known.is_empty() {
             let request = NetworkCreateRequest {
@@ -85,7 +85,8 @@ impl Engine {
     /// Removes every container, network and volume of a run once.
     ///
     /// # Errors
-    /// What the engine says of the first that it cannot remove; the others are removed all the same.
+    /// The engine's error about the first object that it cannot remove. The remaining objects are removed
+    /// nevertheless.
     pub fn sweep(&self, run: &str) -> Result<Removed, RunError> {
         let swept = self.runtime.block_on(self.sweep_all(run));
         swept.map_err(|error| RunError {
@@ -94,11 +95,11 @@ impl Engine {
         })
     }
 
-    /// Removes everything of a run until nothing comes up any more, which takes 0.6 s longer than
-    /// [`Engine::sweep`]: for a run whose process was killed in the middle of something.
+    /// Removes all objects of a run until no new one appears. It takes 0.6 s longer than [`Engine::sweep`].
+    /// It is meant for a run with a process that was killed in the middle of an action.
     ///
     /// # Errors
-    /// What stays, and why.
+    /// The objects that remain, and the reason.
     pub fn end_run(&self, run: &str) -> Result<Removed, RunError> {
         let began = now();
         let mut removed = Removed::default();
@@ -131,7 +132,7 @@ impl Engine {
         self.sweep_labeled(&[format!("{RUN}={run}")]).await
     }
 
-    /// Removes once what has all of these labels, written `name=value`.
+    /// Removes once every object that has all of these labels, written `name=value`.
     pub(crate) async fn sweep_labeled(&self, labels: &[String]) -> Result<Removed, Error> {
         let labels = labels.iter().map(String::as_str).collect();
         let filters = HashMap::from([("label", labels)]);
@@ -145,7 +146,7 @@ impl Engine {
             let removed = self.docker.remove_container(&id, Some(options.build()));
             outcome.removed.containers += outcome_of(removed.await, &mut outcome.error);
         }
-        // Only now: a network with containers in it stays.
+        // Networks are removed last, because a network with containers cannot be removed.
         let options = ListNetworksOptionsBuilder::new().filters(&filters).build();
         let networks = self.docker.list_networks(Some(options)).await?;
         for id in networks.into_iter().filter_map(|network| network.id) {
@@ -172,7 +173,7 @@ struct Outcome {
     error: Option<Error>,
 }
 
-/// 1 where something was removed; keeps the first error.
+/// 1 if an object was removed. Keeps the first error.
 fn outcome_of(removed: Result<(), Error>, first: &mut Option<Error>) -> usize {
     match removed {
         Ok(()) => 1,
@@ -184,13 +185,13 @@ fn outcome_of(removed: Result<(), Error>, first: &mut Option<Error>) -> usize {
     }
 }
 
-/// Whether it is gone (404), or just going (409, for a container that another removes at the same
-/// time): then another look finds nothing.
+/// True if the object is gone (404), or is just being removed by another client (409). The next search will
+/// not find it.
 pub(crate) fn is_gone(error: &Error) -> bool {
     matches!(status(error), Some(404 | 409))
 }
 
-/// The labels of what belongs to a run.
+/// The labels of all objects of a run.
 pub(crate) fn labels(run: &str) -> HashMap<String, String> {
     HashMap::from([
         (MANAGED_BY.to_owned(), WEIGHBRIDGE.to_owned()),

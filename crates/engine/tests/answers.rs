@@ -1,5 +1,5 @@
-//! What an engine answers, from recorded answers of Docker 20.10: a server on a Unix socket of the
-//! test's own, so that errors that a good engine does not give on demand are seen.
+//! Responses of an engine, recorded from Docker 20.10. A server on a Unix socket of the test's own returns
+//! them. So the tests include errors that a good engine does not produce on demand.
 
 #![expect(
     clippy::unwrap_used,
@@ -19,20 +19,20 @@ use engine::{
     Mount, Network, Removed, Resources,
 };
 
-/// Method and path of a request, and what is answered: status and body.
+/// Method and path of a request, and the response: status and body.
 type Answers = &'static [(&'static str, u16, &'static str)];
 
-/// What Docker of Debian 12 says of itself.
+/// The version response of Docker in Debian 12.
 const VERSION: (&str, u16, &str) = (
     "GET /version",
     200,
     r#"{"Platform":{"Name":""},"Components":[{"Name":"Engine","Version":"20.10.24+dfsg1","Details":{}}],"Version":"20.10.24+dfsg1","ApiVersion":"1.41","MinAPIVersion":"1.12"}"#,
 );
 
-/// An engine that answers what it was told.
+/// An engine that returns recorded responses.
 struct Fake {
     folder: tempfile::TempDir,
-    /// What was asked: the first line, and the body.
+    /// Received requests: the first line and the body.
     asked: Arc<Mutex<Vec<String>>>,
 }
 
@@ -58,7 +58,7 @@ impl Fake {
         Engine::connect(&Host::at(self.socket().to_str().unwrap())).unwrap()
     }
 
-    /// All that was asked whose first line holds these words.
+    /// All received requests that contain these words.
     fn asked(&self, words: &str) -> Vec<String> {
         let asked = self.asked.lock().unwrap();
         let matching = asked.iter().filter(|it| it.contains(words));
@@ -66,7 +66,7 @@ impl Fake {
     }
 }
 
-/// Answers one request and closes the connection.
+/// Responds to one request and closes the connection.
 fn answer(socket: UnixStream, answers: Answers, heard: &Mutex<Vec<String>>) {
     let mut reader = BufReader::new(&socket);
     let mut line = String::new();
@@ -86,7 +86,7 @@ fn answer(socket: UnixStream, answers: Answers, heard: &Mutex<Vec<String>>) {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
-    // Of a body in pieces only the end matters.
+    // Only the end of a chunked body matters.
     while is_chunked && line != "0\r\n" {
         line.clear();
         let mut piece = Vec::new();
@@ -96,7 +96,7 @@ fn answer(socket: UnixStream, answers: Answers, heard: &Mutex<Vec<String>>) {
     let asked = format!("{first}\n{}", String::from_utf8_lossy(&body));
     heard.lock().unwrap().push(asked);
     let (method, path) = first.split_once(' ').unwrap();
-    // A client may say the version: `/v1.41/containers/json`.
+    // A client may add the version: `/v1.41/containers/json`.
     let versioned = path
         .strip_prefix("/v")
         .filter(|rest| rest.starts_with(|it: char| it.is_ascii_digit()));
@@ -171,7 +171,7 @@ fn an_engine_that_does_not_answer_is_said_with_its_socket_and_what_to_do() {
         text.contains("nothing.sock") && text.contains("DOCKER_HOST"),
         "{text}"
     );
-    // A file that is no socket, as one of a program that was killed is.
+    // A plain file where the socket should be, as a killed program leaves it.
     std::fs::write(&path, "").unwrap();
     let text = Engine::connect(&Host::at(path.to_str().unwrap()))
         .unwrap_err()
@@ -205,7 +205,7 @@ fn a_container_is_made_as_it_was_said_and_carries_its_run() {
     ] {
         assert!(asked.contains(words), "{words} in {asked}");
     }
-    // The volume, too, can be found.
+    // The volume can be found, too.
     assert_eq!(
         asked.matches(r#""weighbridge.run":"run""#).count(),
         2,
@@ -348,7 +348,7 @@ fn what_a_run_has_left_is_found_by_its_label_and_removed_in_order() {
     let fake = Fake::new(&[
         ("GET /containers/json", 200, r#"[{"Id":"c1"},{"Id":"c2"}]"#),
         ("DELETE /containers/c1", 204, ""),
-        // Another is just removing it.
+        // Another client is just removing it.
         (
             "DELETE /containers/c2",
             409,

@@ -1,4 +1,4 @@
-//! Programs that were not started here, and what they use of the machine.
+//! Programs that the rig did not start, and their use of the machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,35 +13,35 @@ use crate::outcome::Enforced;
 use crate::processes::{self, Process};
 use crate::usage::{Source, Usage, cpu_of_cgroup, of_tree};
 
-/// A program that was not started here. It is only looked at.
+/// A program that the rig did not start. The rig only reads its usage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attached(Kind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A process, by its number and its start: the number alone may belong to a later one.
+    /// A process by its id and its start, because a later process may get the same id.
     Process { pid: i32, start: u64 },
     /// The folder of a control group.
     Group { folder: PathBuf, groups: Groups },
 }
 
-/// Why a program cannot be looked at.
+/// The reason why the usage of a program cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AttachError {
     /// There is no such process.
     #[error("there is no process {pid}")]
     NoProcess {
-        /// Its number.
+        /// The process id.
         pid: i32,
     },
-    /// It has no group of its own that counts processor time.
+    /// The process has no group with the word in its path that counts processor time.
     #[error(
         "no control group of process {pid} has `{word}` in its path and counts processor time. See /proc/{pid}/cgroup"
     )]
     NotInGroup {
-        /// Its number.
+        /// The process id.
         pid: i32,
-        /// The expected word.
+        /// The word that the path of the group must contain.
         word: String,
     },
     /// The folder does not count processor time.
@@ -49,16 +49,16 @@ pub enum AttachError {
         "expected the folder of a control group with `cpu.stat` (version 2) or `cpuacct.usage` (version 1), found neither in `{}`", folder.display()
     )]
     NoGroup {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
     },
 }
 
 impl Attached {
-    /// A process of this machine. Those that it has started count too, as long as they live.
+    /// Attaches to a process of this machine. Its descendants count too while they live.
     ///
     /// # Errors
-    /// When there is no such process.
+    /// If there is no such process.
     pub fn process(pid: i32) -> Result<Attached, AttachError> {
         let found = processes::read(pid).filter(|process| !process.is_zombie);
         let process = found.ok_or(AttachError::NoProcess { pid })?;
@@ -68,12 +68,12 @@ impl Attached {
         }))
     }
 
-    /// A control group, of version 1 or 2.
+    /// Attaches to a control group of version 1 or 2.
     ///
     /// # Errors
-    /// When the folder is not that of a group which counts processor time.
+    /// If the folder is not a group that counts processor time.
     pub fn group(folder: &Path) -> Result<Attached, AttachError> {
-        // The same folder as either version: only one of them has the file that is read.
+        // The folder is tried as either version, because only one version has the file that is read.
         let groups = Groups {
             v2: Some(folder.to_owned()),
             v1_cpu: Some(folder.to_owned()),
@@ -90,11 +90,12 @@ impl Attached {
         }))
     }
 
-    /// The control groups that a process is in, of version 1 and 2, as far as this word stands in their
-    /// paths; groups below them count. Others would count what is not the program's own.
+    /// Attaches to the control groups of a process, of version 1 and 2. From each path it takes the nearest
+    /// group with `word` in its name. Groups below it count. A group above it could count other programs as
+    /// well.
     ///
     /// # Errors
-    /// When there is no such process, or none of its groups counts processor time.
+    /// If there is no such process, or its groups do not count processor time.
     pub fn groups_of(pid: i32, word: &str) -> Result<Attached, AttachError> {
         let membership = fs::read_to_string(format!("/proc/{pid}/cgroup"));
         let membership = membership.map_err(|_| AttachError::NoProcess { pid })?;
@@ -109,7 +110,7 @@ impl Attached {
         Ok(Attached(Kind::Group { folder, groups }))
     }
 
-    /// The limits that are in force for its groups; none of those that are not.
+    /// The limits that are in force for its groups. Other limits are `None`.
     #[must_use]
     pub fn limits(&self) -> Enforced {
         match &self.0 {
@@ -118,7 +119,7 @@ impl Attached {
         }
     }
 
-    /// The numbers of its processes now.
+    /// Ids of its living processes.
     #[must_use]
     pub fn pids(&self) -> Vec<i32> {
         let tree = self.tree();
@@ -126,8 +127,8 @@ impl Attached {
         living.map(|process| process.pid).collect()
     }
 
-    /// What it has used so far; none when it is gone. The processor time of a process holds its ended
-    /// threads; that of processes which it has started ends with them.
+    /// Resource usage since the start. `None` if the program has ended. The processor time of a process includes its
+    /// ended threads, but not its ended child processes.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
         let tree = self.tree();
@@ -145,8 +146,8 @@ impl Attached {
         }
     }
 
-    /// Its processes now; none when it is gone, which it is without its first process, whatever else
-    /// lives on.
+    /// The living processes of the program. Empty if its first process has ended, even if other processes
+    /// survive.
     fn tree(&self) -> Vec<Process> {
         match &self.0 {
             Kind::Process { pid, start } => {
@@ -155,7 +156,7 @@ impl Attached {
                     return Vec::new();
                 };
                 let mut tree = processes::descendants(*pid);
-                // One that has ended has no clock any more.
+                // A process that has ended has no clock any more.
                 tree.retain(|process| !process.is_zombie);
                 tree.push(first);
                 tree
@@ -177,8 +178,8 @@ fn members(folder: &Path) -> Vec<Process> {
     found
 }
 
-/// Processor time of all threads that a process has and had; none when it is gone. One call takes about
-/// a microsecond.
+/// Processor time of all living and ended threads of a process. `None` if the process has ended. One call
+/// takes about a microsecond.
 #[must_use]
 pub fn processor_time(pid: i32) -> Option<Duration> {
     let clock = clock_getcpuclockid(Pid::from_raw(pid)).ok()?;
@@ -208,7 +209,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_refused() {
-        // Beyond the largest number that Linux gives out, 2^22.
+        // Beyond the largest process id of Linux, 2^22.
         let error = Attached::process(i32::MAX).unwrap_err();
         assert_eq!(error, AttachError::NoProcess { pid: i32::MAX });
         let folder = tempfile::tempdir().expect("a folder");

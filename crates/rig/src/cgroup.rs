@@ -1,23 +1,21 @@
-//! Control groups: which there are, and where this process may make its own.
+//! Control groups: detection, and the places that allow this process to create its own.
 //!
-//! Groups are only ever made *below the group that the run itself was put in*,
-//! so a limit that was set on the run holds for its systems as well.
-//! (Version 2 forbids processes beside limited groups; then the nearest
-//! ancestor that already hands the controllers on is taken, but never one above
-//! a group that carries a limit.)
+//! The rig creates groups only *below the group that the run itself was put in*. A limit that was set on the
+//! run therefore holds for its systems as well. (Version 2 forbids processes in a group that has limited
+//! subgroups. The rig then takes the nearest ancestor that already passes the controllers to its subgroups,
+//! but never a group above a limit.)
 //!
-//! A system joins no more than it needs: one group to count its CPU time and to
-//! kill it by, and the `cpu` or `memory` controller only for a limit. In a group
-//! of the `cpu` controller the scheduler weighs the whole system against the
-//! load generator as if it were one thread, which would change what is measured.
+//! A system joins as few groups as possible. One group counts its CPU time and is used to kill it. It joins
+//! the `cpu` or `memory` controller only for a limit. In a group of the `cpu` controller the scheduler weighs
+//! the whole system against the load generator as one unit, and that would change the measurement.
 //!
-//! Names: `weighbridge-OWNERPID-OWNERSTART-KEEPERPID/ID-NAME`. The start (clock
-//! ticks since boot) tells an owner from a later process with its number, so a
-//! folder that a killed run has left can be told from one in use.
+//! Names: `weighbridge-OWNERPID-OWNERSTART-KEEPERPID/ID-NAME`. The start (clock ticks since boot)
+//! distinguishes an owner from a later process with the same process id. So the folder of a killed run can be
+//! distinguished from a folder in use.
 //!
-//! Absent on purpose: mounting hierarchies, enabling controllers in groups that
-//! are not the run's own, weights of one system against another. What the whole run
-//! weighs against other programs is a matter of [`crate::precedence`].
+//! Absent on purpose: mounting hierarchies, enabling controllers in groups that do not belong to the run, and
+//! weights of one system against another. [`crate::precedence`] sets the weight of the whole run against
+//! other programs.
 
 mod limit;
 mod run;
@@ -31,7 +29,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use limit::{limits_of, settle};
 pub(crate) use run::{kill_run, leftovers, remove_instance, remove_run, run_name};
 
-/// The hierarchies in which groups can be made.
+/// The hierarchies that allow this process to create groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hierarchies {
     v2: Option<Hierarchy>,
@@ -43,7 +41,7 @@ struct Hierarchy {
     mount: PathBuf,
     /// The group that this process is in.
     own: PathBuf,
-    /// Version 1: its controllers. Version 2: those it could hand out.
+    /// Version 1: its controllers. Version 2: the controllers that it can pass to subgroups.
     controllers: Vec<String>,
 }
 
@@ -63,8 +61,8 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Of each the nearest one upwards with this word in its name: a program may have made groups below
-    /// its own. None where no name has it.
+    /// Returns, for each hierarchy, the nearest ancestor that has `word` in its name, because a program may
+    /// have created groups below its own. `None` if no name contains it.
     pub(crate) fn up_to(&self, word: &str) -> Groups {
         let up_to = |dir: &Option<PathBuf>| {
             let has_word = |dir: &&Path| {
@@ -81,19 +79,19 @@ impl Groups {
         }
     }
 
-    /// Kills every process in them at once, where the kernel can do that.
+    /// Kills every process in the groups at once, if the kernel supports that.
     pub(crate) fn kill(&self) {
         if let Some(dir) = &self.v2 {
-            // Since Linux 5.14. Elsewhere processes are killed one by one, which the caller does in
+            // Since Linux 5.14. On older kernels the caller kills the processes one by one, and it does so in
             // any case.
             let _older_kernel = write(&dir.join("cgroup.kill"), "1");
         }
     }
 
-    /// How much of the memory limit is left, page cache counted as free; `None` without a limit.
+    /// Unused part of the memory limit in bytes, with page cache counted as free. `None` without a limit.
     pub(crate) fn memory_left(&self) -> Option<u64> {
         let left = |dir: &Path, limit: &str, used: &str, cache: &str| {
-            // `max` is no number, which is no limit.
+            // The text `max` is not a number and means no limit.
             let limit = read_number(&dir.join(limit))?;
             let used = read_number(&dir.join(used))?;
             let cache = read_key(&dir.join("memory.stat"), cache).unwrap_or(0);
@@ -108,7 +106,7 @@ impl Groups {
             })
     }
 
-    /// How many processes the kernel has killed because of the memory limit.
+    /// Number of processes that the kernel killed because of the memory limit.
     pub(crate) fn out_of_memory_kills(&self) -> u64 {
         let v2 = self.v2.as_ref().map(|dir| dir.join("memory.events"));
         let v1 = self
@@ -125,20 +123,21 @@ impl Groups {
 }
 
 impl Hierarchies {
-    /// Those that this process can see.
+    /// Returns the hierarchies that this process can see.
     pub(crate) fn detect() -> Self {
-        // Without `/proc` there are no groups to be seen, and usage comes from elsewhere.
+        // Without `/proc` no groups are visible, and the usage comes from another source.
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self::parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
     }
 
-    /// Those that this process can see, with the groups of another one: `membership` is its `cgroup` file.
+    /// Returns the hierarchies that this process can see, with the groups of another process. `membership` is
+    /// the `cgroup` file of that process.
     pub(crate) fn of(membership: &str) -> Self {
         let mountinfo = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         Self::parse(&mountinfo, membership)
     }
 
-    /// From the text of `mountinfo` (proc(5)) and `cgroup` (cgroups(7)).
+    /// Parses the text of `mountinfo` (proc(5)) and `cgroup` (cgroups(7)).
     fn parse(mountinfo: &str, membership: &str) -> Self {
         let mut found = Self::default();
         for line in mountinfo.lines() {
@@ -148,7 +147,7 @@ impl Hierarchies {
             let own = membership.lines().find_map(|line| {
                 let mut parts = line.splitn(3, ':');
                 let (_, names, path) = (parts.next()?, parts.next()?, parts.next()?);
-                // Version 2 is the line without names; version 1 lists its controllers, in any order.
+                // The line of version 2 has no names. Version 1 lists its controllers in any order.
                 let is_here = if mount.is_v2 {
                     names.is_empty()
                 } else {
@@ -158,8 +157,7 @@ impl Hierarchies {
                 };
                 is_here.then(|| mount.folder_of(path)).flatten()
             });
-            // A hierarchy whose mount does not show this process's group: nothing can be made in
-            // it.
+            // The mount does not show this process's group, so no group can be created in this hierarchy.
             let Some(own) = own else { continue };
             let controllers = if mount.is_v2 {
                 words(&mount.folder.join("cgroup.controllers"))
@@ -172,7 +170,7 @@ impl Hierarchies {
                 controllers,
             };
             if mount.is_v2 {
-                // It may be mounted twice; both mounts show the same groups.
+                // The hierarchy may be mounted twice. Both mounts show the same groups.
                 found.v2.get_or_insert(hierarchy);
             } else {
                 found.v1.push(hierarchy);
@@ -185,8 +183,9 @@ impl Hierarchies {
         self.v1.iter().find(|h| h.offers(controller))
     }
 
-    /// The group of a run in version 1's hierarchy with the `cpu` controller, if there is one; the
-    /// outer `None` where this process is in a group of either version's `cpu` controller itself.
+    /// Returns the group of a run in the version 1 hierarchy with the `cpu` controller, if that hierarchy
+    /// exists. The outer `None` means that this process is itself in a group of the `cpu` controller (either
+    /// version).
     pub(crate) fn cpu_below_root(&self, run: &str) -> Option<Option<PathBuf>> {
         if self.v2.as_ref().is_some_and(|v2| v2.offers("cpu")) {
             return None;
@@ -198,7 +197,7 @@ impl Hierarchies {
         }
     }
 
-    /// The groups that this process itself is in, as far as they are shown.
+    /// The groups of this process, in the hierarchies that it can see.
     pub(crate) fn own_groups(&self) -> Groups {
         let own = |hierarchy: &Hierarchy| hierarchy.own.clone();
         Groups {
@@ -209,7 +208,7 @@ impl Hierarchies {
         }
     }
 
-    /// For people: which versions there are.
+    /// The available versions, as text for people.
     pub(crate) fn describe(&self) -> &'static str {
         let has_v1 = ["cpu", "cpuacct", "memory"]
             .iter()
@@ -228,7 +227,7 @@ impl Hierarchies {
         }
     }
 
-    /// Every group in which a run's group may have been made.
+    /// Every group below which a run's group may have been created.
     fn places(&self) -> Vec<&Path> {
         let v2 = self.v2.iter().flat_map(|v2| {
             v2.own
@@ -249,10 +248,10 @@ impl Hierarchies {
     }
 }
 
-/// One line of `mountinfo` that is a cgroup hierarchy.
+/// A line of `mountinfo` that mounts a cgroup hierarchy.
 struct Mount {
     is_v2: bool,
-    /// The group that is seen at the folder.
+    /// The group that appears at the mount point.
     root: String,
     folder: PathBuf,
     options: Vec<String>,
@@ -279,7 +278,7 @@ impl Mount {
         })
     }
 
-    /// The folder of the group `path`; `None` if the mount does not show it.
+    /// Returns the folder of the group `path`, or `None` if the mount does not show it.
     fn folder_of(&self, path: &str) -> Option<PathBuf> {
         let inside = Path::new(path).strip_prefix(&self.root).ok()?;
         // A path with `..` is above the root of this namespace.
@@ -296,7 +295,7 @@ impl Mount {
     }
 }
 
-/// Writes to a control file; `fs::write` would also try to make and to cut it.
+/// Writes to a control file. `fs::write` would also try to create and truncate it.
 fn write(file: &Path, value: &str) -> io::Result<()> {
     fs::OpenOptions::new()
         .write(true)
@@ -309,7 +308,7 @@ fn words(file: &Path) -> Vec<String> {
     text.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
-/// The number behind `key` in a file of `key number` lines.
+/// The number after `key` in a file of `key number` lines.
 pub(crate) fn read_key(file: &Path, key: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     text.lines().find_map(|line| {
@@ -318,7 +317,7 @@ pub(crate) fn read_key(file: &Path, key: &str) -> Option<u64> {
     })
 }
 
-/// The number that is all a file holds.
+/// The number in a file that contains only a number.
 pub(crate) fn read_number(file: &Path) -> Option<u64> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }

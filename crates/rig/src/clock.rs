@@ -1,8 +1,8 @@
-//! The one place where the rig reads the clock and the one where it pauses.
+//! The only place of the rig that reads the clock, and the only place that pauses.
 
 use std::time::{Duration, Instant};
 
-/// The monotonic clock.
+/// Reads the monotonic clock.
 #[expect(
     clippy::disallowed_methods,
     reason = "the rig watches real processes; this is the crate's only look at the clock"
@@ -11,8 +11,8 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Waits before looking again at something that cannot be waited for, such as
-/// the end of a process that is not a child.
+/// Waits before the next poll of an event without a notification, such as the end of a process that is not a
+/// child.
 #[expect(
     clippy::disallowed_methods,
     reason = "the kernel offers no event for what is waited for here; every caller loops on a condition"
@@ -21,11 +21,11 @@ pub(crate) fn pause_before_looking_again() {
     std::thread::sleep(Duration::from_millis(2));
 }
 
-/// Looks at `is_done` until it holds or `within` is over; tells whether it held.
+/// Polls `is_done` until it holds or `within` is over. Returns true if it held.
 pub(crate) fn wait_until(within: Duration, mut is_done: impl FnMut() -> bool) -> bool {
     let deadline = now() + within;
     loop {
-        // Before the deadline is looked at: asked at least once, and once more after the last pause.
+        // Polled before the deadline is checked: at least once, and once more after the last pause.
         if is_done() {
             return true;
         }

@@ -1,4 +1,4 @@
-//! Why an operation of the rig was not possible, one enum per operation.
+//! Errors of the rig's operations, one enum per operation.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use thiserror::Error;
 
 use crate::outcome::Status;
 
-/// Why the rig could not start or did not end cleanly.
+/// Error of starting or ending the rig.
 #[derive(Debug, Error)]
 pub enum RigError {
     /// The folder for logs or the keeper's log cannot be written.
     #[error("cannot write the keeper's log `{}`: {source}. Make its folder writable", path.display())]
     Log {
-        /// The log.
+        /// Path of the keeper's log.
         path: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -22,17 +22,17 @@ pub enum RigError {
     /// The keeper's program could not be run.
     #[error("cannot start the keeper `{}`: {source}", program.display())]
     Start {
-        /// The program.
+        /// Path of the keeper's program.
         program: PathBuf,
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The keeper is gone or does not answer; its systems are dead.
+    /// The keeper has ended or does not respond. Its systems are dead.
     #[error("the keeper process {what}, so every system was stopped. Its log `{}` {}", log.display(), quoted(last_lines))]
     KeeperLost {
-        /// The observed failure.
+        /// The observed failure, as a predicate of "the keeper process".
         what: String,
-        /// The keeper's log.
+        /// Path of the keeper's log.
         log: PathBuf,
         /// The end of that log.
         last_lines: Vec<String>,
@@ -42,20 +42,20 @@ pub enum RigError {
         "processes {pids:?} are still alive {within:?} after SIGKILL. Inspect them with `ps -o pid,stat,wchan,args`"
     )]
     Unkillable {
-        /// Their ids.
+        /// Process ids of the survivors.
         pids: Vec<i32>,
-        /// The time since SIGKILL.
+        /// The time since SIGKILL was sent.
         within: Duration,
     },
 }
 
-/// Why a system could not be started.
+/// Error of starting a system.
 #[derive(Debug, Error)]
 pub enum SpawnError {
     /// The command has no words.
     #[error("the command of `{name}` is empty. Give a program")]
     EmptyCommand {
-        /// The system or build step.
+        /// Name of the system or build step.
         name: String,
     },
     /// There is no such program.
@@ -63,49 +63,49 @@ pub enum SpawnError {
         "`{name}` needs the program `{program}`, which is not {searched}. Install it or correct the command"
     )]
     ProgramMissing {
-        /// The system or build step.
+        /// Name of the system or build step.
         name: String,
-        /// The program as it was written.
+        /// The program as the caller wrote it.
         program: String,
-        /// The searched places.
+        /// The searched place, as the end of a sentence: "in any folder of PATH (`…`)".
         searched: String,
     },
-    /// The folder to run in does not exist.
+    /// The working directory does not exist.
     #[error("`{name}` should run in `{}`, which is not a folder", folder.display())]
     FolderMissing {
-        /// The system or build step.
+        /// Name of the system or build step.
         name: String,
-        /// The folder.
+        /// The working directory of the command.
         folder: PathBuf,
     },
     /// The log cannot be opened.
     #[error("cannot write the log `{}` of `{name}`: {reason}", log.display())]
     Log {
-        /// The system or build step.
+        /// Name of the system or build step.
         name: String,
-        /// The log.
+        /// Path of the log.
         log: PathBuf,
         /// The error of the operating system.
         reason: String,
     },
-    /// The CPUs asked for cannot be had.
+    /// The system cannot run on the requested CPUs.
     #[error("`{name}` cannot be pinned to CPUs {cpus:?}: {reason}")]
     Pin {
-        /// The system.
+        /// Name of the system.
         name: String,
-        /// The CPUs asked for.
+        /// The requested CPUs, as numbers of the kernel.
         cpus: Vec<usize>,
         /// The error of the operating system.
         reason: String,
     },
-    /// A limit makes no sense.
+    /// The value of a limit is out of range.
     #[error("the limit `{limit}` of `{name}` is {found}. {expected}")]
     Limit {
-        /// The system.
+        /// Name of the system.
         name: String,
-        /// `cpus` or `memory`.
+        /// Key of the limit: `cpus` or `memory`.
         limit: &'static str,
-        /// The value found.
+        /// The value that was given.
         found: String,
         /// The advice for the user.
         expected: &'static str,
@@ -113,56 +113,56 @@ pub enum SpawnError {
     /// The kernel refused to run the program.
     #[error("cannot run `{program}` of `{name}`: {reason}")]
     Exec {
-        /// The system or build step.
+        /// Name of the system or build step.
         name: String,
-        /// The program that was found.
+        /// Path of the executable that was found.
         program: PathBuf,
         /// The error of the operating system.
         reason: String,
     },
-    /// The process that should watch it could not be set up.
+    /// The shepherd could not be set up.
     #[error("cannot watch over `{name}`: {reason}")]
     Watch {
-        /// The system or build step.
+        /// Name of the system or build step.
         name: String,
-        /// The reason.
+        /// The error of the operating system.
         reason: String,
     },
-    /// The keeper is gone.
+    /// The connection to the keeper was lost.
     #[error(transparent)]
     Keeper(#[from] RigError),
 }
 
-/// Why a build step did not succeed.
+/// Error of a build step.
 #[derive(Debug, Error)]
 pub enum BuildError {
-    /// It could not be started.
+    /// The command could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    /// It ended with something else than exit code 0.
+    /// The command ended with a status other than exit code 0.
     #[error("`{command}` (building `{name}`) ended with {status}. Its log `{}` {}", log.display(), quoted(last_lines))]
     Failed {
-        /// The build step.
+        /// Name of the build step.
         name: String,
-        /// The command as a person would type it.
+        /// The command in the form that a person would type.
         command: String,
-        /// The status at its end.
+        /// Exit status of the command.
         status: Status,
-        /// Its log.
+        /// Path of its log.
         log: PathBuf,
         /// The end of its log.
         last_lines: Vec<String>,
     },
-    /// It did not end in its time, and was ended.
+    /// The command exceeded its time limit and was ended.
     #[error("`{command}` ({name}) did not end within {within:?}. Its log `{}` {}", log.display(), quoted(last_lines))]
     TimedOut {
-        /// The build step.
+        /// Name of the build step.
         name: String,
-        /// The command as a person would type it.
+        /// The command in the form that a person would type.
         command: String,
-        /// The time it had.
+        /// The time limit of the build step.
         within: Duration,
-        /// Its log.
+        /// Path of its log.
         log: PathBuf,
         /// The end of its log.
         last_lines: Vec<String>,
@@ -170,36 +170,36 @@ pub enum BuildError {
     /// The caller's stop flag was raised.
     #[error("building `{name}` was interrupted")]
     Interrupted {
-        /// The build step.
+        /// Name of the build step.
         name: String,
     },
 }
 
-/// Why a system did not become ready.
+/// Error of waiting for a system to be ready.
 #[derive(Debug, Error)]
 pub enum ReadyError {
-    /// It ended first.
+    /// The system ended before it was ready.
     #[error("`{system}` ended with {status} before it was ready. Its log `{}` {}", log.display(), quoted(last_lines))]
     Exited {
-        /// The system.
+        /// Name of the system.
         system: String,
-        /// The status at its end.
+        /// Exit status of its first process.
         status: Status,
-        /// Its log.
+        /// Path of its log.
         log: PathBuf,
         /// The end of its log.
         last_lines: Vec<String>,
     },
-    /// The time ran out.
+    /// The system was still not ready at the time limit.
     #[error("`{system}` was not ready within {within:?}: {last_reason}. Its log `{}` {}", log.display(), quoted(last_lines))]
     TimedOut {
-        /// The system.
+        /// Name of the system.
         system: String,
-        /// The time allowed.
+        /// The time limit of readiness.
         within: Duration,
-        /// The reason of the last probe.
+        /// The reason that the last probe returned.
         last_reason: String,
-        /// Its log.
+        /// Path of its log.
         log: PathBuf,
         /// The end of its log.
         last_lines: Vec<String>,
@@ -207,23 +207,23 @@ pub enum ReadyError {
     /// The caller's stop flag was raised.
     #[error("waiting for `{system}` was interrupted")]
     Interrupted {
-        /// The system.
+        /// Name of the system.
         system: String,
     },
 }
 
-/// Why the usage of a system is not known.
+/// Error of reading the usage of a system.
 #[derive(Debug, Error)]
 pub enum UsageError {
     /// The system has ended and can no longer be read.
     #[error("`{system}` has ended, so its resource usage can no longer be read")]
     Gone {
-        /// The system.
+        /// Name of the system.
         system: String,
     },
 }
 
-/// Log lines as they are put at the end of a message.
+/// Formats log lines for the end of a message.
 fn quoted(lines: &[String]) -> String {
     if lines.is_empty() {
         return "is empty".to_owned();

@@ -1,15 +1,14 @@
-//! The keeper: the one process of a run that outlives its owner.
+//! The keeper: the only process of a run that outlives its owner.
 //!
-//! It speaks JSON lines with the owner over its standard input and output,
-//! starts a shepherd for each system and passes orders and events on. It leads
-//! a session of its own, so a terminal's Ctrl-C reaches only the owner. When its
-//! input closes, the owner has closed it or is dead, and either way everything
-//! is ended: systems, cgroups, what the owner has others hold for it (errands, which only the owner's
-//! program understands), folders that were only for the run, keeper. What happens when the keeper itself dies
-//! is written in [`crate::launch`].
+//! The keeper exchanges JSON lines with the owner over its standard input and output. It starts a shepherd
+//! for each system and passes orders and events on. It leads a session of its own, so Ctrl-C in a terminal
+//! reaches only the owner. When its input closes, the owner has closed it or is dead. In both cases the
+//! keeper ends the systems, removes the cgroups, runs the cleanup tasks, removes temporary folders, and exits.
+//! A cleanup task (`errand`) releases resources that another service holds for the owner. Only the owner's
+//! program understands it. [`crate::launch`] describes the events after the death of the keeper itself.
 //!
-//! Absent on purpose: threads (a parent-death signal follows the thread that
-//! forked), decisions (the keeper knows neither readiness nor grace).
+//! Absent on purpose: threads (a parent-death signal follows the thread that forked) and decisions (readiness
+//! and grace periods belong to the owner).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -30,22 +29,23 @@ use crate::reaper::{KILL_WITHIN, Reaped, adopt_orphans, kill_everything, reap};
 use crate::wakeups::Wakeups;
 use crate::{clock, console, processes};
 
-/// How long the removal of folders is tried again: a program that another keeper is just ending may add
+/// Time limit for retries when folders are removed. A program that another keeper is just ending may add
 /// files until it is dead.
 const REMOVE_WITHIN: Duration = KILL_WITHIN;
-/// How long shepherds may take to end their systems before the keeper does it.
+/// Time that shepherds have to end their systems before the keeper ends them.
 const SHEPHERDS_END_WITHIN: Duration = KILL_WITHIN.saturating_add(Duration::from_secs(5));
 
-/// How the owner of a keeper has ended.
+/// The end of a keeper's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnerEnd {
-    /// It said that it ends, and waited for whatever it had asked others for.
+    /// The owner announced its end. It has waited for the work that it had requested from other services.
     Finished,
-    /// It is gone, perhaps in the middle of something that others still carry out for it.
+    /// The owner is gone. Another service may still be working for it.
     Gone,
 }
 
-/// What a program does for the errands of [`crate::Rig::run_at_end`], which the rig does not understand.
+/// Function of the program that runs the cleanup tasks of [`crate::Rig::run_at_end`]. The rig does not
+/// interpret their text.
 pub type RunErrand = fn(errand: &str, owner: OwnerEnd) -> Result<(), String>;
 
 /// Runs the keeper until its standard input closes.
@@ -61,8 +61,8 @@ pub fn main(run_errand: RunErrand) -> ExitCode {
 }
 
 fn run(run_errand: RunErrand) -> io::Result<()> {
-    // Fails only for a process that leads a group already, which a terminal
-    // does not signal either.
+    // Fails only for a process that already leads a group, and a terminal does not signal that process
+    // either.
     let _leads_already = rustix::process::setsid();
     let wakeups = Wakeups::new()?;
     adopt_orphans()?;
@@ -102,14 +102,14 @@ struct Keeper {
     launch: Vec<String>,
     hierarchies: Hierarchies,
     wakeups: Wakeups,
-    /// To the owner.
+    /// Receives the events for the owner.
     events: File,
     shepherds: BTreeMap<u64, Shepherd>,
-    /// To be removed last of all.
+    /// Removed after everything else.
     folders: Vec<PathBuf>,
-    /// To be given back.
+    /// Given back at the end of the run.
     precedence: Option<Precedence>,
-    /// To be run when no process is left.
+    /// Cleanup tasks. They run after all processes have ended.
     errands: Vec<String>,
     run_errand: RunErrand,
     owner: OwnerEnd,
@@ -120,12 +120,12 @@ struct Shepherd {
     name: String,
     socket: UnixStream,
     lines: Lines,
-    /// It has said its last word, so its death is no surprise.
+    /// True after its last message. Its death is then expected.
     is_done: bool,
 }
 
 impl Keeper {
-    /// Returns when the owner is gone or the keeper was asked to end.
+    /// Passes orders and events on. Returns when the owner is gone or a signal requests the end.
     fn keep(&mut self, orders: &mut File, lines: &mut Lines) {
         loop {
             self.wakeups.clear();
@@ -133,15 +133,15 @@ impl Keeper {
             if self.wakeups.asked_to_end() {
                 return;
             }
-            // Taken now, so that the flags of `wait_readable` can be told apart by position.
+            // A snapshot, because the flags of `wait_readable` are matched to shepherds by position.
             let ids: Vec<u64> = self.shepherds.keys().copied().collect();
             let mut sources: Vec<&dyn AsFd> = vec![orders, &self.wakeups];
             sources.extend(self.shepherds.values().map(|s| &s.socket as &dyn AsFd));
             let Ok(ready) = wait_readable(&sources, None) else {
                 return;
             };
-            // Events before orders: an order may be about a system whose end has just been
-            // reported.
+            // Events come before orders, because an order may refer to a system that has just reported its
+            // end.
             for (id, _) in ids.iter().zip(&ready[2..]).filter(|(_, ready)| **ready) {
                 self.pass_on_events(*id);
             }
@@ -160,14 +160,14 @@ impl Keeper {
     }
 
     fn tell_owner(&mut self, event: &Event) {
-        // An owner that is gone is noticed by the end of its orders.
+        // The end of the orders reveals that the owner is gone.
         let _owner_is_gone = write_value(&mut self.events, event);
     }
 
     fn carry_out(&mut self, order: Order) {
         match order {
             Order::Start(mut job) => {
-                // The owner leaves these to the keeper, which is the one that knows them.
+                // The owner leaves these two fields to the keeper.
                 job.run.clone_from(&self.run);
                 job.launch.clone_from(&self.launch);
                 let id = job.id;
@@ -178,7 +178,7 @@ impl Keeper {
             }
             Order::Stop { id, grace } => {
                 if let Some(shepherd) = self.shepherds.get_mut(&id) {
-                    // A dead shepherd is noticed by the end of its events.
+                    // The end of its events reveals a dead shepherd.
                     let order = Order::Stop { id, grace };
                     let _dead = write_value(&mut shepherd.socket, &order);
                 } else {
@@ -219,7 +219,7 @@ impl Keeper {
             lines: Lines::default(),
             is_done: false,
         };
-        // Known before it is written to: if that fails, the end of its socket removes it again.
+        // Registered before the write. If the write fails, the end of the socket removes the shepherd again.
         self.shepherds.insert(job.id, shepherd);
         write_value(&mut socket, &Order::Start(job))
     }
@@ -229,7 +229,7 @@ impl Keeper {
             return;
         };
         let is_alive = shepherd.lines.fill(&mut shepherd.socket);
-        // Collected first, as telling the owner borrows the keeper and the shepherd is part of it.
+        // Collected first, because `tell_owner` borrows the keeper and the shepherd is part of it.
         let mut said = Vec::new();
         while let Some(event) = shepherd.lines.next_value::<Event>() {
             match event {
@@ -249,20 +249,20 @@ impl Keeper {
         }
     }
 
-    /// Ends what a shepherd has left, if it died before its time.
+    /// Ends the remains of a shepherd that died too early.
     fn replace_shepherd(&mut self, id: u64, shepherd: &Shepherd) {
         if shepherd.is_done {
             return;
         }
-        // The keeper is a subreaper, so what the shepherd has left are its own children now.
+        // The keeper is a subreaper, so the orphans of the shepherd are now its own children.
         self.kill_strays();
         let instance = Path::new(&self.run).join(instance_name(id, &shepherd.name));
         cgroup::remove_instance(&self.hierarchies, &instance);
         self.tell_owner(&Event::Lost { id });
     }
 
-    /// Kills every child that is not a shepherd, with all below it: it was left by
-    /// a shepherd that died.
+    /// Kills every child that is not a shepherd, with its descendants. Such a child is an orphan of a
+    /// shepherd that died.
     fn kill_strays(&self) {
         let has_none = || {
             while let Reaped::Ended(..) = reap() {}
@@ -294,11 +294,11 @@ impl Keeper {
         if let Some(precedence) = &self.precedence {
             precedence.give_back();
         }
-        // At once where the kernel can do that; shepherds see to the rest as
+        // Kills all systems at once if the kernel supports it. Shepherds end the remaining processes when
         // their sockets close.
         cgroup::kill_run(&self.hierarchies, &self.run);
         let mut shepherds: BTreeSet<i32> = self.shepherds.values().map(|s| s.pid).collect();
-        // Closes their sockets, which is what tells them to end.
+        // This closes their sockets, and a closed socket is the signal for a shepherd to end.
         self.shepherds.clear();
         let deadline = clock::now() + SHEPHERDS_END_WITHIN;
         loop {
@@ -312,7 +312,7 @@ impl Keeper {
             }
             let _interrupted = wait_readable(&[&self.wakeups], Some(left));
         }
-        // Nothing, unless a shepherd was killed or hangs.
+        // Kills no process unless a shepherd was killed or hangs.
         let left = kill_everything(&self.wakeups, || {}, |_, _| {});
         cgroup::remove_run(&self.hierarchies, &self.run);
         for errand in &self.errands {
@@ -330,12 +330,12 @@ impl Keeper {
     }
 }
 
-/// Removes a folder with all that is in it; symbolic links are not followed.
+/// Removes a folder and its contents. It does not follow symbolic links.
 fn remove(folder: &Path) {
     let mut last = None;
     let is_gone = || {
         last = fs::remove_dir_all(folder).err();
-        // The error may be about a file in it that went away at the same time.
+        // The error may refer to a file that disappeared at the same time.
         last.is_none() || fs::symlink_metadata(folder).is_err()
     };
     if !clock::wait_until(REMOVE_WITHIN, is_gone)
@@ -348,10 +348,10 @@ fn remove(folder: &Path) {
     }
 }
 
-/// What every process here is started with, and where a bare container or a chroot lacks it.
+/// Files that every started process needs, each with the mount that a bare container or a chroot may lack.
 const NEEDED: [(&str, &str); 2] = [("/proc/self/exe", "/proc"), ("/dev/null", "/dev")];
 
-/// Says which file is missing, which the system's error does not.
+/// Adds the name of the missing file, because the system's error does not contain it.
 fn explained(error: io::Error, exists: impl Fn(&str) -> bool) -> io::Error {
     let missing = NEEDED.iter().find(|(path, _)| !exists(path));
     match missing.filter(|_| error.kind() == io::ErrorKind::NotFound) {

@@ -4,26 +4,23 @@
 //! keeper ──► launch shepherd NAME ──► launch exec NAME  ═exec═►  the system
 //! ```
 //!
-//! The *shepherd* stays: it watches one system, knows all its processes (see
-//! `reaper`) and leaves when none is left. It ends everything when its socket
-//! closes, that is when the keeper is gone. The *launcher* proper sets up its
-//! own process (limits, CPUs, folder, death signal) and then turns into the
-//! program; that way no code runs between `fork` and `exec`, and none of it
-//! needs `unsafe`.
+//! The *shepherd* stays. It watches one system, finds all its processes (see `reaper`) and exits when all of
+//! them have ended. When its socket closes, the keeper is gone, and the shepherd ends everything. The
+//! *launcher* proper sets up its own process (limits, CPUs, folder, death signal) and then turns into the
+//! program. So no code runs between `fork` and `exec`, and the crate needs no `unsafe`.
 //!
-//! What happens when a process is killed with SIGKILL:
+//! Effects of a process being killed with SIGKILL:
 //!
-//! | killed | noticed by | what happens |
+//! | killed | noticed by | effect |
 //! |---|---|---|
 //! | owner (`weigh`) | keeper: its input closes | shepherds end their systems, keeper removes the cgroups |
 //! | keeper | shepherds: their sockets close | each ends its system and removes its cgroups |
-//! | owner and keeper | the same | the same |
-//! | shepherd | kernel: the system has a parent-death signal; keeper: adopts what is left | both kill |
-//! | owner, keeper and shepherd at once | kernel, by the parent-death signal | the system's first process dies; its descendants that have a cgroup are reported by the next run ([`crate::Rig::leftovers`]) |
+//! | owner and keeper | shepherds: their sockets close | each ends its system and removes its cgroups |
+//! | shepherd | kernel: the system has a parent-death signal. Keeper: adopts the orphans | both kill |
+//! | owner, keeper and shepherd at once | kernel, by the parent-death signal | the system's first process dies. The next run reports its descendants that have a cgroup ([`crate::Rig::leftovers`]) |
 //!
-//! Out of reach: what a system asks another service to start (`dockerd`,
-//! `systemd-run`, `cron`), and the death signal of a set-user-id program, which
-//! the kernel clears (the keeper then does it).
+//! Out of reach: processes that a system starts through another service (`dockerd`, `systemd-run`, `cron`).
+//! The kernel clears the death signal of a set-user-id program (the keeper then kills it).
 
 mod exec;
 mod shepherd;
@@ -58,8 +55,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// The socket that is this process's standard input, as a handle that a program
-/// executed later does not inherit.
+/// Returns the socket on standard input, as a handle that a program executed later does not inherit.
 fn own_socket() -> io::Result<UnixStream> {
     Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
 }

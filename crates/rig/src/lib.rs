@@ -1,15 +1,13 @@
 //! Builds, starts, limits, readies, watches and stops systems.
 //!
-//! The one idea: nothing is ever left running. The owner of a [`Rig`] talks to
-//! a [`keeper`], which outlives it and starts a shepherd for each system; the
-//! kernel tells each of them of the death of the one above, by the end of a
-//! pipe. Who notices what is written in [`launch`].
+//! Main idea: every process is ended in every case. The owner of a [`Rig`] talks to a [`keeper`] that
+//! outlives it. The keeper starts a shepherd for each system. Each of them detects the death of the process
+//! above it, because the kernel closes a pipe. [`launch`] lists all cases.
 //!
-//! A system's first process must stay in the foreground: one that turns itself
-//! into a daemon counts as exited (and is still ended completely).
+//! A system's first process must stay in the foreground. A program that turns itself into a daemon counts as
+//! exited (and is still ended completely).
 //!
-//! Absent on purpose: labs, HTTP (readiness is whatever the caller's probe says),
-//! statistics, containers.
+//! Absent on purpose: labs, HTTP (the caller's probe decides readiness), statistics, containers.
 
 mod attached;
 mod cgroup;

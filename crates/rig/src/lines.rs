@@ -8,14 +8,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Collects bytes and hands out whole lines.
+/// Collects bytes and returns complete lines.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     bytes: Vec<u8>,
 }
 
 impl Lines {
-    /// Reads once; `false` means that the other side is gone.
+    /// Reads once. Returns false if the other side is gone.
     pub(crate) fn fill(&mut self, from: &mut impl Read) -> bool {
         let mut chunk = [0; 16 * 1024];
         loop {
@@ -26,14 +26,14 @@ impl Lines {
                     return true;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Nothing to read yet, and the other side is there.
+                // No data yet, but the other side still exists.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
                 Err(_) => return false,
             }
         }
     }
 
-    /// The next whole line, without its end.
+    /// The next complete line, without its line end.
     pub(crate) fn next_line(&mut self) -> Option<Vec<u8>> {
         let end = self.bytes.iter().position(|byte| *byte == b'\n')?;
         let mut line: Vec<u8> = self.bytes.drain(..=end).collect();
@@ -41,13 +41,13 @@ impl Lines {
         Some(line)
     }
 
-    /// The next value; a line that is not one is an error.
+    /// Returns the next value. A line that cannot be parsed is an error.
     pub(crate) fn next_value<T: DeserializeOwned>(&mut self) -> Option<io::Result<T>> {
         let line = self.next_line()?;
         Some(serde_json::from_slice(&line).map_err(io::Error::from))
     }
 
-    /// Waits for one value; the other side's end before it is an error.
+    /// Waits for one value. If the other side ends first, that is an error.
     pub(crate) fn wait_value<T: DeserializeOwned>(
         &mut self,
         from: &mut impl Read,
@@ -63,17 +63,17 @@ impl Lines {
     }
 }
 
-/// Writes a value and the end of its line, at once.
+/// Writes a value and a line end in one write.
 pub(crate) fn write_value<T: Serialize>(to: &mut impl Write, value: &T) -> io::Result<()> {
-    // Written at once: one system call for a line, not one for each piece of the value.
+    // One system call for a line, not one for each piece of the value.
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
     to.write_all(&line)?;
     to.flush()
 }
 
-/// Waits until one of `sources` can be read (or is closed), at most `timeout`;
-/// tells which. A signal ends the wait early with none.
+/// Waits at most `timeout` until one of `sources` can be read (or is closed). Returns one flag per source. A
+/// signal ends the wait early, with all flags false.
 pub(crate) fn wait_readable(
     sources: &[&dyn AsFd],
     timeout: Option<Duration>,
@@ -83,7 +83,7 @@ pub(crate) fn wait_readable(
         .map(|source| PollFd::from_borrowed_fd(source.as_fd(), PollFlags::IN))
         .collect();
     let timeout = timeout.map(|timeout| Timespec {
-        // A timeout beyond 292 billion years is as good as none.
+        // A timeout beyond 292 billion years is clipped.
         tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: timeout.subsec_nanos().into(),
     });

@@ -1,5 +1,4 @@
-//! The owner's end of the pipes to the keeper: orders go out, events come in
-//! and are noted down by system.
+//! The owner's end of the pipes to the keeper. Orders go out. Events come in and are recorded by system.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -20,33 +19,33 @@ use crate::spec::KeeperCommand;
 use crate::usage::Usage;
 use crate::{clock, processes};
 
-/// The keeper answers at once; only a machine in deep trouble takes this long.
+/// The keeper normally responds at once. It needs this long only on a severely overloaded machine.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// Shepherds, then the keeper, each try to kill for [`KILL_WITHIN`].
+/// The shepherds, and then the keeper, each try to kill for [`KILL_WITHIN`].
 const END_WITHIN: Duration = Duration::from_secs(3 * KILL_WITHIN.as_secs());
 
 /// The connection to a keeper.
 #[derive(Debug)]
 pub(crate) struct Link {
     keeper: Child,
-    /// `None` once the keeper was told to end.
+    /// `None` after the keeper received the order to end.
     orders: Option<ChildStdin>,
     events: ChildStdout,
     lines: Lines,
     pub(crate) run: String,
     pub(crate) leftovers: Vec<Leftover>,
-    /// What is known of each system that has not been stopped.
+    /// Reports of the keeper about each system that has not been stopped, by id.
     pub(crate) known: BTreeMap<u64, Known>,
     log: PathBuf,
     log_start_bytes: u64,
-    /// What was seen when the keeper was lost.
+    /// The failure that made the keeper count as lost. `None` while it works.
     lost: Option<String>,
     unkillable: Vec<i32>,
-    /// What the keeper has answered about the run's precedence, once it was asked.
+    /// The keeper's reply to [`Order::TakePrecedence`]. The outer `None` means that no reply has arrived.
     precedence: Option<Option<Precedence>>,
 }
 
-/// What the keeper has said of a system.
+/// Reports of the keeper about one system.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(crate) started: Option<Started>,
@@ -57,7 +56,7 @@ pub(crate) struct Known {
 }
 
 impl Link {
-    /// Starts a keeper and waits for its first word.
+    /// Starts a keeper and waits for its first message.
     pub(crate) fn start(command: KeeperCommand, logs: &Path) -> Result<Self, RigError> {
         let log = logs.join("keeper.log");
         let open = || -> io::Result<(File, u64)> {
@@ -107,8 +106,8 @@ impl Link {
         let owner_pid = processes::own_pid();
         let begin = Begin {
             owner_pid,
-            // Without `/proc` no process is found by its start, and the shepherds say that it is
-            // missing.
+            // Without `/proc` the start of a process cannot be read, and the shepherds report the missing
+            // `/proc`.
             owner_start: processes::read(owner_pid).map_or(0, |me| me.start),
             launch,
         };
@@ -130,7 +129,7 @@ impl Link {
         self.check()
     }
 
-    /// Says what is known if the keeper is gone.
+    /// Returns an error with the reason if the keeper is lost.
     pub(crate) fn check(&self) -> Result<(), RigError> {
         match &self.lost {
             None => Ok(()),
@@ -158,8 +157,7 @@ impl Link {
         }
     }
 
-    /// Waits until `is_answered` by events; a keeper that lets the time pass is
-    /// given up.
+    /// Waits for events until `is_answered` holds. A keeper that exceeds the time limit counts as lost.
     pub(crate) fn wait_for(
         &mut self,
         id: u64,
@@ -168,7 +166,7 @@ impl Link {
     ) -> Result<(), RigError> {
         let deadline = clock::now() + ANSWER_WITHIN + extra;
         loop {
-            // A system that is not known has nothing left to wait for.
+            // An unknown system has no pending event.
             if self.known.get(&id).is_none_or(&is_answered) {
                 return Ok(());
             }
@@ -178,7 +176,7 @@ impl Link {
         }
     }
 
-    /// Asks the keeper to let the run go before other programs, and says whether it does.
+    /// Orders the keeper to give the run precedence over other programs. Returns true if it has.
     pub(crate) fn take_precedence(&mut self) -> Result<bool, RigError> {
         self.order(&Order::TakePrecedence)?;
         let deadline = clock::now() + ANSWER_WITHIN;
@@ -192,7 +190,7 @@ impl Link {
         }
     }
 
-    /// Notes down what the keeper has said, waiting at most `timeout` for more.
+    /// Records the keeper's events and waits at most `timeout` for more.
     pub(crate) fn listen(&mut self, timeout: Duration) {
         if self.lost.is_some() {
             return;
@@ -258,15 +256,15 @@ impl Link {
         }
     }
 
-    /// Gives the keeper up. Returns when nothing of the run is left, as far as
-    /// this process can see to it.
+    /// Declares the keeper lost and cleans up its run. When it returns, no process of the run is left that
+    /// this process can find and kill.
     fn lose(&mut self, what: String) {
         if self.lost.is_some() {
             return;
         }
         tracing::debug!(what, "the keeper is lost, so the whole run ends");
         self.lost = Some(what);
-        // The keeper must not act any more while its run is cleared up here.
+        // The keeper must not act while this process cleans up its run.
         self.orders = None;
         let _has_ended = self.keeper.kill();
         let _was_reaped = self.keeper.wait();
@@ -287,24 +285,24 @@ impl Link {
         });
         if !self.run.is_empty() {
             let hierarchies = Hierarchies::detect();
-            // Again and again, because a process may fork while it is being killed.
+            // Repeated, because a process may fork while it is being killed.
             clock::wait_until(KILL_WITHIN, || {
                 cgroup::kill_run(&hierarchies, &self.run).is_empty()
             });
             tracing::debug!(run = self.run, "removing the cgroups of the run");
             cgroup::remove_run(&hierarchies, &self.run);
         }
-        // Last of all: a system counts as lost once nothing of it is left.
+        // This comes last, because a system counts as lost only after all its processes are gone.
         for known in self.known.values_mut() {
             known.is_lost = true;
         }
     }
 
-    /// Lets the keeper end everything and waits for that.
+    /// Makes the keeper end everything, and waits for it.
     pub(crate) fn end(&mut self) -> Result<(), RigError> {
         self.check()?;
         tracing::debug!(within = ?END_WITHIN, "waiting for the keeper to end everything");
-        // Its death would be noticed below.
+        // The loop below notices the death of the keeper.
         let _lost = self.order(&Order::Finish);
         // The end of its input is the order to end everything.
         self.orders = None;
@@ -326,7 +324,7 @@ impl Link {
                 }
             }
         }
-        // Its output has ended, so this does not wait for long.
+        // The output of the keeper has ended, so this does not wait for long.
         let ended = self.keeper.wait();
         self.lost = Some("has ended".to_owned());
         if !self.unkillable.is_empty() {
@@ -350,7 +348,7 @@ impl Link {
         }
     }
 
-    /// The keeper's process.
+    /// Process id of the keeper.
     pub(crate) fn keeper_pid(&self) -> u32 {
         self.keeper.id()
     }
@@ -358,7 +356,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // `drop` cannot return an error; `Rig::shut_down` does.
+        // `drop` cannot return an error. `Rig::shut_down` can.
         let _unheard = self.end();
     }
 }

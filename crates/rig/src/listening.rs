@@ -1,13 +1,13 @@
-//! Where processes listen, as the kernel shows it.
+//! The listen addresses of processes, read from the kernel.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// The state of a socket that listens, in `/proc/PID/net/tcp`.
+/// The state of a listening socket, in `/proc/PID/net/tcp`.
 const LISTENS: &str = "0A";
 
-/// The TCP addresses on which these processes listen; none of a process that has ended.
+/// The TCP addresses on which these processes listen. A process that has ended adds no address.
 #[must_use]
 pub fn listening(pids: &[i32]) -> BTreeSet<SocketAddr> {
     let mut found = BTreeSet::new();
@@ -38,7 +38,7 @@ fn sockets_of(pid: i32) -> BTreeSet<String> {
         .collect()
 }
 
-/// Address and inode of a row of the kernel's table, where it is of a socket that listens.
+/// Address and inode in a row of the kernel's table, if the row describes a listening socket.
 fn listener(row: &str) -> Option<(SocketAddr, &str)> {
     let mut columns = row.split_whitespace();
     let local = columns.nth(1)?;
@@ -47,7 +47,7 @@ fn listener(row: &str) -> Option<(SocketAddr, &str)> {
     (state == LISTENS).then_some((address(local)?, inode))
 }
 
-/// `0100007F:1F90` is 127.0.0.1:8080: each 32 bits are written as the machine holds them.
+/// Parses `0100007F:1F90` as 127.0.0.1:8080. Each 32 bits are written in the byte order of the machine.
 fn address(text: &str) -> Option<SocketAddr> {
     let (host, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;

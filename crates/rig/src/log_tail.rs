@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// As many lines as a person reads in a message.
+/// Number of lines in a message.
 const LINES: usize = 20;
-/// No more of the log is looked at, however long its lines are.
+/// Largest part of the log that is read, for logs with long lines.
 const BYTES: u64 = 8 * 1024;
 
-/// The last lines written after the first `start_bytes` of the log; empty if
-/// it has none or the log cannot be read.
+/// The last lines written after the first `start_bytes` of the log. Empty if there are no such lines or the
+/// log cannot be read.
 pub(crate) fn last_lines(log: &Path, start_bytes: u64) -> Vec<String> {
     let read = || -> std::io::Result<(u64, Vec<u8>)> {
         let mut file = File::open(log)?;
@@ -26,7 +26,7 @@ pub(crate) fn last_lines(log: &Path, start_bytes: u64) -> Vec<String> {
     };
     let text = String::from_utf8_lossy(&bytes);
     let mut lines: Vec<&str> = text.lines().collect();
-    // Cut somewhere in the middle, the first line would pass for a whole one.
+    // The first line is cut somewhere in the middle, and must not appear as a complete line.
     if from > start_bytes && lines.len() > 1 {
         lines.remove(0);
     }

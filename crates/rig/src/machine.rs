@@ -1,4 +1,4 @@
-//! What machine this is, as far as a measurement depends on it.
+//! Description of the machine, limited to properties that affect a measurement.
 
 use std::fs;
 use std::path::Path;
@@ -7,33 +7,33 @@ use serde::Serialize;
 
 use crate::cgroup::Hierarchies;
 
-/// The machine and its condition; what could not be read is `None`.
+/// The machine and its condition. `None` if a property could not be read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Machine {
     /// Model of the first CPU.
     pub cpu_model: Option<String>,
     /// CPUs that this process may run on.
     pub cpus_allowed: usize,
-    /// CPUs online.
+    /// Number of CPUs online.
     pub cpus_online: usize,
-    /// Memory in bytes.
+    /// Total memory in bytes.
     pub memory_bytes: Option<u64>,
     /// Kernel name, release and architecture.
     pub kernel: String,
-    /// The distribution's name (`/etc/os-release`).
+    /// Name and version of the distribution (`/etc/os-release`).
     pub os: Option<String>,
     /// Load average over 1, 5 and 15 minutes.
     pub load_average: Option<[f64; 3]>,
     /// Frequency governor of the first CPU.
     pub governor: Option<String>,
-    /// Whether the CPU may exceed its nominal frequency.
+    /// True if the CPU may exceed its nominal frequency.
     pub boost: Option<bool>,
-    /// Whether cores run more than one thread each.
+    /// True if cores run more than one thread each.
     pub smt: Option<bool>,
     /// Transparent huge pages: `always`, `madvise` or `never`.
     pub transparent_huge_pages: Option<String>,
-    /// Which versions of control groups there are: `v2`, `v1`, `v1 and v2`,
-    /// `v1 and v2 without controllers`, `v2 without controllers` or `none`.
+    /// Available versions of control groups: `v2`, `v1`, `v1 and v2`, `v1 and v2 without controllers`,
+    /// `v2 without controllers` or `none`.
     pub cgroups: String,
     /// CPU time that the host gave to others since boot, in milliseconds, summed
     /// over all CPUs.
@@ -42,8 +42,8 @@ pub struct Machine {
     pub virtualization: Option<String>,
 }
 
-/// The numbers of the cores that this process may run on, in rising order; empty where the system does
-/// not say.
+/// The numbers of the cores that this process may run on, in rising order. Empty if the system does not
+/// report them.
 #[must_use]
 pub fn cores_allowed() -> Vec<usize> {
     let Ok(allowed) = rustix::thread::sched_getaffinity(None) else {
@@ -53,10 +53,10 @@ pub fn cores_allowed() -> Vec<usize> {
     cores.filter(|core| allowed.is_set(*core)).collect()
 }
 
-/// Looks at the machine now.
+/// Reads the properties of the machine now.
 #[must_use]
 pub fn snapshot() -> Machine {
-    // Without it, what it would say is unknown, as with every other file here.
+    // If the file is missing, its values are unknown, as with every other file here.
     let cpuinfo = text("/proc/cpuinfo").unwrap_or_default();
     let uname = rustix::system::uname();
     let part = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
@@ -65,7 +65,7 @@ pub fn snapshot() -> Machine {
         cpus_allowed: std::thread::available_parallelism().map_or(1, usize::from),
         cpus_online: text("/sys/devices/system/cpu/online")
             .and_then(|list| count_of_list(&list))
-            // Some containers hide `/sys`; at least one CPU runs this.
+            // Some containers hide `/sys`, but at least one CPU runs this code.
             .unwrap_or_else(|| cpuinfo.matches("processor\t").count().max(1)),
         memory_bytes: text("/proc/meminfo").and_then(|text| {
             let kib = colon_value(&text, "MemTotal")?;
@@ -90,9 +90,9 @@ pub fn snapshot() -> Machine {
     }
 }
 
-/// Memory that programs may still take, in bytes, without pushing others out: what the kernel says of
-/// the machine, or less where this process's own group is limited (a container's limit, say). `None`
-/// where the kernel does not say.
+/// Memory in bytes that programs may still take without displacing other programs. It is the kernel's figure
+/// for the machine, or less if this process's own group is limited (a container's limit, say). `None` if the
+/// kernel does not report it.
 #[must_use]
 pub fn memory_available() -> Option<u64> {
     let meminfo = text("/proc/meminfo")?;
@@ -116,13 +116,13 @@ fn colon_value(text: &str, key: &str) -> Option<String> {
     })
 }
 
-/// How many numbers `0-3,8` names.
+/// Counts the numbers in a list such as `0-3,8`.
 fn count_of_list(list: &str) -> Option<usize> {
     list.split(',')
         .map(|part| {
             let (low, high) = part.split_once('-').unwrap_or((part, part));
             let (low, high): (usize, usize) = (low.parse().ok()?, high.parse().ok()?);
-            // A list that runs backwards is invalid, not a huge number.
+            // A reversed range is invalid, and must not give a huge number.
             (high + 1).checked_sub(low)
         })
         .sum()
@@ -140,7 +140,7 @@ fn load_average(loadavg: &str) -> Option<[f64; 3]> {
     Some([numbers.next()??, numbers.next()??, numbers.next()??])
 }
 
-/// AMD and others say `boost`; Intel's driver says the opposite.
+/// AMD and other vendors have a file `boost`. Intel's driver reports the opposite, `no_turbo`.
 fn boost() -> Option<bool> {
     text("/sys/devices/system/cpu/cpufreq/boost")
         .map(|boost| boost == "1")

@@ -1,4 +1,4 @@
-//! What all CPUs have done so far: two moments tell who else was at work between them.
+//! Counters of all CPUs. The difference of two readings shows the work of other programs between them.
 
 use std::fs;
 use std::time::Duration;
@@ -8,29 +8,29 @@ use model::Throttled;
 use crate::cgroup::Hierarchies;
 use crate::usage::throttled_in;
 
-/// What the machine has counted since it was started.
+/// Counters of the machine since its boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// When this was.
+    /// The time of the reading.
     pub at: std::time::Instant,
-    /// CPUs online.
+    /// Number of CPUs online.
     pub cpus: usize,
-    /// Time in which CPUs worked for any process of this machine, summed over CPUs. The kernel counts it
-    /// in hundredths of a second.
+    /// Time that CPUs worked for any process of this machine, summed over CPUs. The kernel counts it in
+    /// hundredths of a second.
     pub busy: Duration,
-    /// Time in which CPUs were wanted here and the host gave them to other guests.
+    /// Time that this machine had work for a CPU, but the host gave the CPU to other guests.
     pub steal: Duration,
-    /// How often the group of the calling process was stopped by a CPU limit that others have set
-    /// (a container's, say); `None` where it is absent or cannot be seen.
+    /// Throttling of the calling process's group by an external CPU limit (a container's, say). `None` if
+    /// there is no limit or it cannot be seen.
     pub throttled: Option<Throttled>,
 }
 
-/// Looks at the machine now; `None` without `/proc/stat`.
+/// Reads the counters now. `None` without `/proc/stat`.
 #[must_use]
 pub fn moment() -> Option<Moment> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let (busy, steal) = times(&stat)?;
-    // `cpu0`, `cpu1`, …; `cpu ` is their sum.
+    // The lines `cpu0`, `cpu1`, … are CPUs, and the line `cpu ` is their sum.
     let is_cpu = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");
     Some(Moment {
         at: crate::clock::now(),
@@ -41,22 +41,22 @@ pub fn moment() -> Option<Moment> {
     })
 }
 
-/// How long cores were wanted while the host gave them to other guests, since it was started, summed
-/// over cores. Cheaper than [`moment`], to be read often.
+/// Time since boot that cores were wanted while the host gave them to other guests, summed over cores.
+/// Cheaper than [`moment`], for frequent readings.
 #[must_use]
 pub fn stolen() -> Option<Duration> {
     times(&fs::read_to_string("/proc/stat").ok()?).map(|(_, steal)| steal)
 }
 
-/// The share of all CPUs that is busy while the caller does nothing for so long: the load of the
-/// machine before anything of ours runs.
+/// Sleeps for `length` and returns the share of all CPUs that was busy. It is the load of the machine before
+/// anything of the run starts.
 #[must_use]
 pub fn busy_share_for(length: Duration) -> Option<f64> {
     let before = moment()?;
     crate::clock::wait_until(length, || false);
     let after = moment()?;
     let elapsed = after.at.duration_since(before.at).as_secs_f64();
-    // Saturating, because the kernel does not promise that its counts never go back.
+    // Saturating, because the kernel does not guarantee that its counters never decrease.
     let busy = after.busy.saturating_sub(before.busy).as_secs_f64();
     let cpus = f64::from(u32::try_from(before.cpus).ok()?);
     (elapsed > 0.0).then(|| (busy / elapsed / cpus).min(1.0))
@@ -72,7 +72,7 @@ fn times(stat: &str) -> Option<(Duration, Duration)> {
     let [user, nice, system, _idle, _iowait, irq, softirq, steal] = *ticks.first_chunk()?;
     let per_second = rustix::param::clock_ticks_per_second();
     assert!(per_second > 0, "the kernel counts in parts of a second");
-    // Guest time is left out: the kernel counts it in user time as well.
+    // Guest time is left out, because the kernel counts it in user time as well.
     let time = |ticks: u64| Duration::from_millis(ticks * 1000 / per_second);
     Some((time(user + nice + system + irq + softirq), time(steal)))
 }

@@ -1,4 +1,4 @@
-//! What became of a system: its state, its end and the limits it ran under.
+//! State of a system, its end, and the limits that it ran under.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,41 +8,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::usage::Usage;
 
-/// What a system is doing.
+/// State of a system's first process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// The process that was started is alive.
     Running,
-    /// The process that was started has ended. Others that it left behind may
-    /// live until [`crate::Rig::stop`], which ends them.
+    /// The process that was started has ended. Its orphans may live until [`crate::Rig::stop`], which ends
+    /// them.
     Exited {
-        /// How it ended.
+        /// Exit status of that process.
         status: Status,
         /// Time from its start to its end.
         at: Duration,
     },
 }
 
-/// How a process ended.
+/// Exit status of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// It ended by itself, with this exit code.
     Code(i32),
-    /// A signal ended it.
+    /// The process was ended by a signal.
     Signal {
-        /// The signal's number.
+        /// Number of the signal, as in signal(7).
         signal: i32,
-        /// The kernel killed something in this system because the memory limit
-        /// was reached.
+        /// True if the kernel killed a process of this system because of the memory limit.
         out_of_memory: bool,
     },
-    /// The process that watched it was killed, so it was killed as well.
+    /// The shepherd was killed, so the system was killed as well.
     Lost,
 }
 
 impl Status {
-    /// Whether this is exit code 0.
+    /// True for exit code 0.
     #[must_use]
     pub fn is_success(self) -> bool {
         self == Self::Code(0)
@@ -71,50 +70,48 @@ impl fmt::Display for Status {
     }
 }
 
-/// How [`crate::Rig::stop`] ended a system.
+/// Result of [`crate::Rig::stop`] for one system.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stopped {
-    /// How the process that was started ended.
+    /// Exit status of the process that was started.
     pub status: Status,
-    /// What it took.
+    /// The effort needed to end the system.
     pub manner: Manner,
-    /// What the system had used when it was asked to stop, where that could
-    /// still be read.
+    /// Resource usage of the system at the time of the stop order. `None` if it could no longer be read.
     pub usage: Option<Usage>,
 }
 
-/// What it took to end a system.
+/// The effort needed to end a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Manner {
-    /// Every process had ended before it was asked to.
+    /// Every process had ended before the stop order.
     AlreadyGone,
-    /// SIGTERM was enough.
+    /// SIGTERM ended all processes in time.
     OnRequest,
-    /// The grace ran out and what was left was killed.
+    /// The grace period was over, so the remaining processes were killed.
     Killed,
 }
 
-/// The limits that the kernel says are in force, read back after setting them.
+/// The limits in force, read back from the kernel after setting them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Enforced {
     /// CPU time per wall time.
     pub cpus: Option<f64>,
-    /// Bytes of memory.
+    /// Limit of the memory in bytes.
     pub memory: Option<u64>,
-    /// `cgroup v1` or `cgroup v2`; `None` if nothing is limited.
+    /// `cgroup v1`, `cgroup v2` or `cgroup v2 and cgroup v1`. `None` without a limit.
     pub by: Option<String>,
-    /// Why a limit that was asked for is not in force.
+    /// Reason why a requested limit is not in force.
     pub why_not: Option<String>,
 }
 
-/// A group of processes that an earlier run, killed together with its keeper,
-/// has left running. The rig only stops what it started itself, so these are
-/// reported and not ended.
+/// Processes in a cgroup that an earlier run left behind, because it was killed together with its keeper. The
+/// rig stops only its own processes, so it reports these and does not end them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leftover {
-    /// The cgroup that holds them.
+    /// Path of the cgroup.
     pub cgroup: PathBuf,
-    /// Their process ids.
+    /// Process ids of the processes in that cgroup.
     pub pids: Vec<i32>,
 }

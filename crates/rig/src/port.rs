@@ -1,19 +1,16 @@
 //! Ports for systems.
 //!
-//! A port is taken from *outside* the range that the kernel gives to outgoing
-//! connections (`ip_local_port_range`): a load generator opens thousands of
-//! those, and one of them would sooner or later sit on the port of a system
-//! that is about to start. Ports that the administrator has set aside
-//! (`ip_local_reserved_ports`) are left alone, and none is given twice by one
-//! process until all have been given.
+//! A port is taken from *outside* the range that the kernel gives to outgoing connections
+//! (`ip_local_port_range`). A load generator opens thousands of them, and one would sooner or later occupy
+//! the port of a system that is about to start. Ports that the administrator has reserved
+//! (`ip_local_reserved_ports`) are left alone. One process gives a port a second time only after it has given
+//! all of them.
 //!
-//! A lease holds the port with a socket that is bound to every address, without
-//! `SO_REUSEADDR`, and never listens: no other lease and no server can get it,
-//! and connections to it are refused. Drop it right before the system starts.
-//! **The race that remains:** between that moment and the system's own `bind`,
-//! another program could bind this very port number by name. A system that then
-//! ends with "address already in use" shows it; starting it again on another
-//! port cures it.
+//! A lease holds the port with a socket that is bound to every address, without `SO_REUSEADDR`, and never
+//! listens. No other lease and no server can get the port, and connections to it are refused. Drop the lease
+//! right before the system starts. **The race that remains:** between that moment and the system's own
+//! `bind`, another program could bind this very port number by name. A system that then ends with "address
+//! already in use" shows it. Starting it again on another port solves it.
 
 use std::fs;
 use std::io;
@@ -24,10 +21,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
 
-/// Ports below are known by name to people and programs.
+/// People and programs know the ports below by name.
 const FIRST: u16 = 10_000;
 
-/// A port that is given to no other program until this is dropped.
+/// A port that no other program can get until this is dropped.
 #[derive(Debug)]
 pub struct PortLease {
     port: u16,
@@ -35,26 +32,26 @@ pub struct PortLease {
 }
 
 impl PortLease {
-    /// The port's number.
+    /// The reserved port number.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The port on 127.0.0.1.
+    /// The reserved port on 127.0.0.1.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
     }
 }
 
-/// Reserves a port on which nothing listens. Drop the lease right before
-/// spawning the system that is to listen there.
+/// Reserves a port on which no process listens. Drop the lease right before spawning the system that is to
+/// listen there.
 ///
 /// # Errors
-/// When not a single port is free, or the process has no file descriptor left.
+/// If no port is free, or the process has no file descriptor left.
 pub fn free_port() -> io::Result<PortLease> {
-    // Without the file, the kernel's defaults are assumed below.
+    // Without the file, the code below assumes the kernel's defaults.
     let read = |name| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap_or_default();
     let candidates = candidates(
         &read("ip_local_port_range"),
@@ -73,15 +70,15 @@ pub fn free_port() -> io::Result<PortLease> {
             Err(error) => return Err(error),
         }
     }
-    // Every port is in the kernel's range; then it may as well choose.
+    // Every port is in the kernel's range, so the kernel may choose.
     lease(0)
 }
 
-/// Walks on with every call; two processes start at different places.
+/// Advances with every call. Two processes start at different places.
 fn next_index(count: usize) -> usize {
     static GIVEN: AtomicU32 = AtomicU32::new(0);
-    // Numbers of processes started together are neighbors; the multiplier (a
-    // prime) puts a good distance between where they start.
+    // Processes started together have neighboring ids. The multiplier (a prime) puts a good distance between
+    // their starting points.
     let start = u64::from(std::process::id()) * 7_919;
     let step = u64::from(GIVEN.fetch_add(1, Ordering::Relaxed));
     usize::try_from((start + step) % (count as u64)).expect("less than a length")
@@ -104,7 +101,7 @@ fn candidates(kernel_range: &str, reserved: &str) -> Vec<u16> {
         .collect()
 }
 
-/// `8080,9000-9010` as ranges.
+/// Parses `8080,9000-9010` as ranges.
 fn ranges(list: &str) -> Vec<RangeInclusive<u16>> {
     list.trim()
         .split(',')

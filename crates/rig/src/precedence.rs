@@ -1,20 +1,20 @@
-//! A run that goes before other programs on the same cores.
+//! A run that takes precedence over other programs on the same cores.
 //!
-//! Where the kernel groups ordinary programs by session (`autogroup`, sched(7)), it shares the cores
-//! between sessions and control groups by weight, and `nice` counts only within a session. A compiler
-//! in another terminal then has half of each core, however nice it is, and all systems of a run
-//! together have the other half: a request waits for milliseconds until its system has a core.
+//! If the kernel groups ordinary programs by session (`autogroup`, sched(7)), it shares the cores between
+//! sessions and control groups by weight, and `nice` counts only within a session. A compiler in another
+//! terminal then has half of each core, however nice it is, and all systems of a run together have the other
+//! half. A request waits for milliseconds until its system has a core.
 //!
-//! The one idea: what belongs to a run weighs some ten times as much as any other program.
-//! That is the session of the owner, where the generator is, the session of the keeper, where systems
-//! without a processor limit are, and the control group of those with one. All three get the weight of
-//! the same niceness, so what they have of each other's cores stays as it was.
+//! Main idea: every part of a run weighs some ten times as much as any other program. There are three
+//! parts: the session of the owner (with the generator), the session of the keeper (with systems without a
+//! processor limit), and the control group of systems with a limit. All three get the weight of the same
+//! niceness, so they share the cores among each other as before.
 //!
-//! **Invariant:** either all three have it or none. A generator that weighs less than what it loads
-//! would be held up by it, and the difference would look like latency.
+//! **Invariant:** all three have the weight, or no part has it. A generator that weighs less than its target
+//! would be delayed by the target, and the difference would look like latency.
 //!
-//! Absent on purpose: version 2 of control groups with a `cpu` controller. There the owner is one leaf
-//! among many, and what it weighs is a matter of groups that are not the run's.
+//! Absent on purpose: version 2 of control groups with a `cpu` controller. There the owner is one leaf among
+//! many, and groups outside the run determine its weight.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,29 +26,29 @@ use crate::cgroup::Hierarchies;
 /// The niceness of the run's sessions.
 const NICE: i32 = -10;
 
-/// What the kernel lets a program of that niceness weigh (`sched_prio_to_weight`); one of niceness 0,
-/// and a control group by default, weighs 1024.
+/// Weight of a program of that niceness in the kernel (`sched_prio_to_weight`). A program of niceness 0, and
+/// a control group by default, weighs 1024.
 const SHARES: &str = "9548";
 
 const ENABLED: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 
-/// What was changed, so that it can be given back: by the keeper, or by the owner if the keeper is gone.
+/// The changes that must be undone. The keeper undoes them, or the owner if the keeper is gone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Precedence {
-    /// The owner's session; none where it had the niceness already, through another run.
+    /// The owner's session. `None` if it had the niceness already, through another run.
     session: Option<Session>,
 }
 
 impl Precedence {
-    /// Lets the run `run` of this keeper go before other programs; `None` where the system refuses
-    /// (it wants root or `CAP_SYS_NICE`) or does not weigh by session, and then nothing is changed.
+    /// Gives the run `run` of this keeper precedence over other programs. `None` if the system refuses (it
+    /// requires root or `CAP_SYS_NICE`) or does not weigh by session. Then everything stays unchanged.
     pub(crate) fn take(
         owner_pid: i32,
         own_pid: i32,
         hierarchies: &Hierarchies,
         run: &str,
     ) -> Option<Precedence> {
-        // In a group of its own below the root, a program is weighed by that and not by its session.
+        // A program in a `cpu` group below the root is weighed by that group and not by its session.
         let group = hierarchies.cpu_below_root(run)?;
         let is_on = |text: String| text.trim() == "1";
         if !fs::read_to_string(ENABLED).is_ok_and(is_on) {
@@ -62,7 +62,7 @@ impl Precedence {
         let taken = Precedence {
             session: (!was_taken).then_some(owner),
         };
-        // The keeper leads a session of its own, which ends with it.
+        // The keeper leads a session of its own, and the session ends with the keeper.
         if set_nice(own_pid, NICE) && group.is_none_or(|group| set_shares(&group)) {
             Some(taken)
         } else {
@@ -72,8 +72,8 @@ impl Precedence {
         }
     }
 
-    /// Gives the owner's session back what it had. The owner may be gone: any process of its session
-    /// serves, and without one the session is gone, too.
+    /// Restores the niceness of the owner's session. The owner may be gone, so any process of its session
+    /// serves. If the session has no process, it is gone, too.
     pub(crate) fn give_back(&self) {
         let Some(session) = &self.session else {
             return;
@@ -102,7 +102,7 @@ impl Session {
         Session::parse(&fs::read_to_string(file(pid)).ok()?)
     }
 
-    /// Of `/autogroup-57 nice 0`.
+    /// Parses a text such as `/autogroup-57 nice 0`.
     fn parse(text: &str) -> Option<Session> {
         let (name, nice) = text.trim().split_once(" nice ")?;
         Some(Session {
@@ -120,7 +120,7 @@ fn set_nice(pid: i32, nice: i32) -> bool {
     fs::write(file(pid), nice.to_string()).is_ok()
 }
 
-/// Makes the group of a run, which its systems come below, and weighs it.
+/// Creates the group of a run, as parent of the groups of its systems, and sets its weight.
 fn set_shares(group: &Path) -> bool {
     fs::create_dir_all(group)
         .and_then(|()| fs::write(group.join("cpu.shares"), SHARES))

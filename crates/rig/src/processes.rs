@@ -1,8 +1,7 @@
-//! The process table: who descends from whom, and what each has used.
+//! The process table: parents, descendants and CPU time of processes.
 //!
-//! Everything comes from `/proc/PID/stat` (proc(5)). A process may end between
-//! two looks, so every reader returns an `Option` and a missing process is
-//! normal.
+//! Everything comes from `/proc/PID/stat` (proc(5)). A process may end between two readings, so every reader
+//! returns an `Option` and a missing process is normal.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,25 +13,25 @@ use rustix::process::{Pid, Signal, kill_process};
 pub(crate) struct Process {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
-    /// Ended, but its parent has not asked how.
+    /// True if the process has ended, but its parent has not read its exit status.
     pub(crate) is_zombie: bool,
-    /// Clock ticks since boot; together with `pid` it names a process for good.
+    /// Start in clock ticks since boot. Together with `pid` it identifies a process uniquely.
     pub(crate) start: u64,
-    /// CPU time of its own, in clock ticks.
+    /// CPU time of the process itself, in clock ticks.
     pub(crate) own_ticks: u64,
     /// CPU time of children it has waited for, in clock ticks.
     pub(crate) waited_ticks: u64,
 }
 
-/// Reads one process.
+/// Reads one process, or `None` if it is gone.
 pub(crate) fn read(pid: i32) -> Option<Process> {
     parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
 fn parse(stat: &str) -> Option<Process> {
     let pid = stat.split(' ').next()?.parse().ok()?;
-    // The second field is the program's name in brackets and may itself
-    // contain spaces and brackets, so the fields are counted from the last one.
+    // The second field is the program's name in brackets and may itself contain spaces and brackets. So the
+    // fields are counted from the last bracket.
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     // `number` is the field's number in proc(5), where the state is the third.
@@ -43,12 +42,12 @@ fn parse(stat: &str) -> Option<Process> {
         is_zombie: matches!(*fields.first()?, "Z" | "X"),
         start: field(22)?,
         own_ticks: field(14)? + field(15)?,
-        // Signed in the kernel, never negative in fact.
+        // The kernel's type is signed, but the value is never negative.
         waited_ticks: field(16)? + field(17)?,
     })
 }
 
-/// All processes that this process may see.
+/// All processes that are visible to this process.
 fn all() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -69,7 +68,7 @@ pub(crate) fn descendants(ancestor: i32) -> Vec<Process> {
     let mut found = Vec::new();
     let mut parents = vec![ancestor];
     while let Some(parent) = parents.pop() {
-        // Removed, so that each process is found once even if the table changed while it was read.
+        // Removed, so that each process is found once even if the table changed during the reading.
         for child in children.remove(&parent).unwrap_or_default() {
             parents.push(child.pid);
             found.push(child);
@@ -78,20 +77,20 @@ pub(crate) fn descendants(ancestor: i32) -> Vec<Process> {
     found
 }
 
-/// Whether the process named by `pid` and `start` still runs (a zombie does not).
+/// True if the process with this `pid` and `start` still runs (a zombie does not).
 pub(crate) fn is_alive(pid: i32, start: u64) -> bool {
     read(pid).is_some_and(|process| process.start == start && !process.is_zombie)
 }
 
-/// Sends a signal; a process that is gone, or not ours to signal, is no error.
+/// Sends a signal. If the process is gone or belongs to another user, that is no error.
 pub(crate) fn signal(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
-        // Reading the table and signaling are two moments; in between, a process may end.
+        // A process may end between the reading of the table and the signal.
         let _gone = kill_process(pid, signal);
     }
 }
 
-/// This process.
+/// Process id of this process.
 pub(crate) fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }

@@ -1,4 +1,4 @@
-//! Finding programs as a shell would.
+//! Search for programs, with the rules of a shell.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-/// Where `name` would be run from: a name with a slash counts from `folder`,
-/// any other is looked for in the folders of `path` (the value of `PATH`;
-/// relative ones count from `folder`). `None` if no file there can be executed.
+/// Returns the executable file of `name`. A name with a slash is relative to `folder`. Any other name is
+/// searched in the folders of `path` (the value of `PATH`, with relative folders relative to `folder`).
+/// `None` if no file there can be executed.
 #[must_use]
 pub fn find_program(name: &str, folder: &Path, path: &OsStr) -> Option<PathBuf> {
     if name.is_empty() {
@@ -24,15 +24,15 @@ pub fn find_program(name: &str, folder: &Path, path: &OsStr) -> Option<PathBuf> 
         .find(is_executable)
 }
 
-/// `PATH` as a system with these additional variables sees it. The one place
-/// where the rig reads the environment.
+/// The `PATH` of a system with these additional variables. This is the only place of the rig that reads the
+/// environment.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place in the rig that reads the environment"
 )]
 pub(crate) fn path_of(env: &[(String, String)]) -> OsString {
     env.iter()
-        // The last of several wins, as it does in the environment of the system.
+        // The last of several values wins, as in the environment of the system.
         .rev()
         .find(|(name, _)| name == "PATH")
         .map(|(_, value)| value.into())

@@ -1,13 +1,12 @@
-//! What the rig, the keeper, the shepherds and the launchers say to each other.
+//! Messages between the rig, the keeper, the shepherds and the launchers.
 //!
 //! ```text
-//!            Order (stdin)          Order (socket)           Launch (socket)
+//!           Order (stdin)          Order (socket)           Launch (socket)
 //! rig ◄────────────────► keeper ◄──────────────────► shepherd ────────────► launcher ══► program
-//!            Event (stdout)         Event (socket)           refusal or end
+//!           Event (stdout)         Event (socket)           refusal or end
 //! ```
 //!
-//! The keeper passes orders and events on as they are, so they carry the
-//! system's `id`.
+//! The keeper passes orders and events on unchanged, so they carry the system's `id`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,10 +19,10 @@ use crate::precedence::Precedence;
 use crate::spec::Limits;
 use crate::usage::Usage;
 
-/// Tells the keeper whose it is; the first line it reads.
+/// Describes the owner to the keeper. It is the first line that the keeper reads.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Begin {
-    /// The owner's process.
+    /// Process id of the owner.
     pub(crate) owner_pid: i32,
     /// The owner's start, in clock ticks since boot.
     pub(crate) owner_start: u64,
@@ -31,10 +30,10 @@ pub(crate) struct Begin {
     pub(crate) launch: Vec<String>,
 }
 
-/// Tells the rig that the keeper keeps; the first line it writes.
+/// Confirms to the rig that the keeper runs. It is the first line that the keeper writes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Begun {
-    /// The run's name, also that of its cgroups.
+    /// Name of the run and of its cgroups.
     pub(crate) run: String,
     pub(crate) leftovers: Vec<Leftover>,
 }
@@ -49,11 +48,11 @@ pub(crate) enum Order {
     },
     /// Remove this folder when everything is ended.
     RemoveAtEnd(PathBuf),
-    /// Let the run go before other programs until it ends.
+    /// Give the run precedence over other programs until it ends.
     TakePrecedence,
-    /// Run this errand when everything is ended.
+    /// Run this cleanup task when everything is ended.
     RunAtEnd(String),
-    /// The owner ends by itself: it waits for no answer of anything outside.
+    /// The owner ends normally, and does not wait for a response of any other service.
     Finish,
 }
 
@@ -61,9 +60,9 @@ pub(crate) enum Order {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(crate) id: u64,
-    /// The run's name; filled in by the keeper.
+    /// Name of the run. The keeper fills it in.
     pub(crate) run: String,
-    /// Arguments that lead to [`crate::launch::main`]; filled in by the keeper.
+    /// Arguments that lead to [`crate::launch::main`]. The keeper fills them in.
     pub(crate) launch: Vec<String>,
     pub(crate) name: String,
     pub(crate) program: Program,
@@ -72,22 +71,22 @@ pub(crate) struct Job {
     pub(crate) cpus_allowed: Option<Vec<usize>>,
 }
 
-/// What a launcher turns into.
+/// The program that replaces a launcher.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Program {
-    /// Absolute.
+    /// Absolute path of the executable.
     pub(crate) path: PathBuf,
-    /// The program as the caller wrote it, which is what it sees as its name.
+    /// The program as the caller wrote it. The program sees it as its own name (`argv[0]`).
     pub(crate) arg0: String,
     pub(crate) args: Vec<String>,
     pub(crate) folder: PathBuf,
     pub(crate) env: Vec<(String, String)>,
 }
 
-/// Tells a launcher what to do; the only line it reads.
+/// Instructions for a launcher. It is the only line that a launcher reads.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Launch {
-    /// The shepherd; another parent means that it has died meanwhile.
+    /// Process id of the shepherd. If the launcher has another parent, the shepherd has died.
     pub(crate) parent: i32,
     pub(crate) program: Program,
     pub(crate) cpus_allowed: Option<Vec<usize>>,
@@ -98,7 +97,7 @@ pub(crate) struct Launch {
 pub(crate) enum Event {
     /// The kernel runs the program.
     Started { id: u64, started: Started },
-    /// It does not.
+    /// The kernel or the shepherd refused to run the program.
     Refused { id: u64, refusal: Refusal },
     /// The program's process has ended.
     Exited {
@@ -106,24 +105,24 @@ pub(crate) enum Event {
         status: Status,
         at: Duration,
     },
-    /// Nothing of the system is left.
+    /// All processes of the system have ended.
     Stopped {
         id: u64,
         manner: Manner,
         usage: Option<Usage>,
     },
-    /// The shepherd was killed; nothing of the system is left.
+    /// The shepherd was killed, and all processes of the system have ended.
     Lost { id: u64 },
-    /// The run goes before other programs now, or the system refuses that.
+    /// The run has precedence over other programs now, or the system refused it.
     Precedence { taken: Option<Precedence> },
-    /// SIGKILL did not help; the keeper's last word.
+    /// SIGKILL did not end these processes. It is the last message of the keeper.
     Unkillable { pids: Vec<i32> },
 }
 
-/// The name of a system's cgroup, within the run's.
+/// The name of a system's cgroup, within the run's cgroup.
 pub(crate) fn instance_name(id: u64, name: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    // Short and plain: it becomes a folder's name; the id keeps two such names apart.
+    // Short and plain, because it becomes the name of a folder. The id makes it unique.
     let name: String = name.chars().take(40).map(safe).collect();
     format!("{id}-{name}")
 }
@@ -139,7 +138,7 @@ pub(crate) struct Started {
     pub(crate) log_start_bytes: u64,
 }
 
-/// Why a launcher did not become the program.
+/// The reason why a launcher did not become the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Refusal {
     pub(crate) step: Step,

@@ -1,9 +1,8 @@
 //! Reaping children, and killing everything below this process for certain.
 //!
-//! Keeper and shepherds are child subreapers (prctl(2)): whatever below them
-//! loses its parent becomes their child, whether it forked twice, called
-//! `setsid` or closed its files. "No children left" from the kernel therefore
-//! proves that nothing is left, which no list of processes could.
+//! Keeper and shepherds are child subreapers (prctl(2)). Every descendant that loses its parent becomes their
+//! child, even if it forked twice, called `setsid` or closed its files. When the kernel reports that no
+//! children are left, no descendant is left. A list of processes could not prove that.
 
 use std::time::Duration;
 
@@ -14,15 +13,15 @@ use crate::lines::wait_readable;
 use crate::wakeups::Wakeups;
 use crate::{clock, processes};
 
-/// How long something is tried to be killed. A process that survives SIGKILL
-/// this long sits in the kernel (`D` in `ps`), where no signal reaches it.
+/// Time limit of attempts to kill. A process that survives SIGKILL this long sits in the kernel (`D` in
+/// `ps`), and no signal reaches it there.
 pub(crate) const KILL_WITHIN: Duration = Duration::from_secs(10);
 
-/// SIGCHLD wakes earlier; this only bounds the time to the next look for
-/// processes that were forked during the last one.
+/// Longest time between two scans for processes that were forked during the last scan. SIGCHLD starts a scan
+/// earlier.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// What there was to reap.
+/// Result of one call of wait(2).
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reaped {
     Ended(i32, WaitStatus),
@@ -30,24 +29,23 @@ pub(crate) enum Reaped {
     NoChildren,
 }
 
-/// Takes one ended child, without waiting.
+/// Reaps one ended child, without waiting.
 pub(crate) fn reap() -> Reaped {
     match wait(WaitOptions::NOHANG) {
         Ok(Some((pid, status))) => Reaped::Ended(pid.as_raw_nonzero().get(), status),
-        // An interrupted look says nothing; the caller looks again.
+        // An interrupted call has no result. The caller repeats it.
         Ok(None) | Err(Errno::INTR) => Reaped::NoneYet,
         Err(_) => Reaped::NoChildren,
     }
 }
 
-/// Becomes the parent of orphans below this process.
+/// Makes this process the parent of orphans below it.
 pub(crate) fn adopt_orphans() -> std::io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     Ok(())
 }
 
-/// Kills descendants until none is left; `on_end` is called for each child
-/// that ended. Returns those that survived.
+/// Kills descendants until all are gone, and calls `on_end` for each child that ended. Returns the survivors.
 pub(crate) fn kill_everything(
     wakeups: &Wakeups,
     kill_at_once: impl Fn(),
@@ -55,7 +53,7 @@ pub(crate) fn kill_everything(
 ) -> Vec<i32> {
     let deadline = clock::now() + KILL_WITHIN;
     loop {
-        // Cleared before looking: a child that ends during the look wakes the next wait.
+        // Cleared before the scan, so that a child that ends during the scan ends the next wait.
         wakeups.clear();
         loop {
             match reap() {
@@ -65,7 +63,7 @@ pub(crate) fn kill_everything(
             }
         }
         kill_at_once();
-        // Read anew in every round: a process may have forked before its signal came.
+        // Read again in every round, because a process may have forked before its signal arrived.
         let living = processes::descendants(processes::own_pid());
         for process in &living {
             processes::signal(process.pid, Signal::KILL);

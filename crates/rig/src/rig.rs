@@ -1,4 +1,4 @@
-//! The caller's side: what can be asked of the rig.
+//! The caller's interface of the rig.
 
 mod build;
 mod readiness;
@@ -23,12 +23,12 @@ use crate::{clock, processes};
 pub struct Rig {
     link: Link,
     next_id: u64,
-    /// Those that were ordered.
+    /// Cleanup tasks that the keeper has received.
     errands: BTreeSet<String>,
 }
 
-/// A system that was started. Dropping the handle does not stop the system;
-/// [`Rig::stop`] and the end of the [`Rig`] do.
+/// A started system. Dropping the handle does not stop the system. [`Rig::stop`] and the end of the [`Rig`]
+/// do.
 #[derive(Debug)]
 pub struct System {
     id: u64,
@@ -45,13 +45,13 @@ impl System {
         &self.name
     }
 
-    /// The process that was started.
+    /// Process id of the process that was started.
     #[must_use]
     pub fn pid(&self) -> i32 {
         self.started.pid
     }
 
-    /// The limits in force.
+    /// The limits that are in force.
     #[must_use]
     pub fn enforced(&self) -> &Enforced {
         &self.started.enforced
@@ -72,10 +72,10 @@ impl System {
 }
 
 impl Rig {
-    /// Starts the keeper. `logs` is made if need be and receives `keeper.log`.
+    /// Starts the keeper. `logs` is created if it does not exist, and receives `keeper.log`.
     ///
     /// # Errors
-    /// When the log cannot be written or the keeper does not come up.
+    /// If the log cannot be written or the keeper does not start.
     pub fn start(keeper_command: KeeperCommand, logs: &Path) -> Result<Self, RigError> {
         Ok(Self {
             link: Link::start(keeper_command, logs)?,
@@ -84,47 +84,46 @@ impl Rig {
         })
     }
 
-    /// Processes that an earlier run has left behind because it was killed
-    /// together with its keeper; the rig does not touch them.
+    /// Processes that an earlier run left behind because it was killed together with its keeper. The rig does
+    /// not touch them.
     #[must_use]
     pub fn leftovers(&self) -> &[Leftover] {
         &self.link.leftovers
     }
 
-    /// The keeper's process.
+    /// Process id of the keeper.
     #[must_use]
     pub fn keeper_pid(&self) -> u32 {
         self.link.keeper_pid()
     }
 
-    /// Has this folder removed, with all that is in it, when everything has ended, however that comes
-    /// about. To be ordered before the folder is made: what is not there is no mistake.
+    /// Registers a folder that the keeper removes with its contents after everything has ended, in whatever
+    /// way it ends. Call this before the folder is created. A missing folder is no error.
     ///
     /// # Errors
-    /// When the keeper is gone.
+    /// If the keeper is gone.
     pub fn remove_at_end(&mut self, folder: &Path) -> Result<(), RigError> {
         self.link.order(&Order::RemoveAtEnd(absolute(folder)))
     }
 
-    /// Lets this process and all systems go before other programs on the same cores until the rig ends,
-    /// however that comes about; `false` where the system refuses or has no such weights, and then
-    /// nothing is changed. What systems and this process have of the cores among each other stays as
-    /// it is.
+    /// Gives this process and all systems precedence over other programs on the same cores until the rig
+    /// ends, in whatever way it ends. Returns false if the system refuses or has no such weights. Then
+    /// everything stays unchanged. Systems and this process share the cores among each other as before.
     ///
-    /// It is the session of this process that goes first, with whatever else runs in it.
+    /// The precedence applies to the session of this process, including any other program in that session.
     ///
     /// # Errors
-    /// When the keeper is gone.
+    /// If the keeper is gone.
     pub fn take_precedence(&mut self) -> Result<bool, RigError> {
         self.link.take_precedence()
     }
 
-    /// Has an errand run by the keeper when every process has ended, however that comes about: the
-    /// function that was given to [`crate::keeper::main`] gets it. One that was ordered already is not
-    /// ordered again. To be ordered before there is anything to clear up.
+    /// Registers a cleanup task. The keeper runs it after every process has ended, in whatever way they end.
+    /// It passes `errand` to the function that was given to [`crate::keeper::main`]. A task that is already
+    /// registered is not registered again. Call this before the resources exist that it cleans up.
     ///
     /// # Errors
-    /// When the keeper is gone.
+    /// If the keeper is gone.
     pub fn run_at_end(&mut self, errand: &str) -> Result<(), RigError> {
         if self.errands.insert(errand.to_owned()) {
             self.link.order(&Order::RunAtEnd(errand.to_owned()))?;
@@ -132,22 +131,21 @@ impl Rig {
         Ok(())
     }
 
-    /// The name of the run, which no other run of this machine has: its owner, the owner's start and the
-    /// keeper are in it.
+    /// The name of the run, unique on this machine. It consists of the owner, the owner's start and the
+    /// keeper.
     #[must_use]
     pub fn run(&self) -> &str {
         &self.link.run
     }
 
-    /// Starts a system; returns when the kernel has accepted its program.
+    /// Starts a system. Returns when the kernel has accepted its program.
     ///
-    /// The system inherits the environment, the CPU affinity and the resource
-    /// limits that the caller had in [`Rig::start`]; its standard input is empty.
-    /// A limit that this machine cannot enforce is no error but is said in
-    /// [`System::enforced`].
+    /// The system inherits the environment, the CPU affinity and the resource limits that the caller had in
+    /// [`Rig::start`]. Its standard input is empty. A limit that this machine cannot enforce is no error but
+    /// is reported in [`System::enforced`].
     ///
     /// # Errors
-    /// See [`SpawnError`]; nothing is left running.
+    /// See [`SpawnError`]. After an error no process is left running.
     pub fn spawn(&mut self, system: &SystemSpec) -> Result<System, SpawnError> {
         check_limits(&system.name, system.limits)?;
         let job = Job {
@@ -168,7 +166,7 @@ impl Rig {
         self.next_id += 1;
         job.id = id;
         self.link.check()?;
-        // Before the order, as an event about a system that is not known is dropped.
+        // Before the order, because events about unknown systems are dropped.
         self.link.known.insert(id, Known::default());
         let start = clock::now();
         let order = Order::Start(Box::new(job.clone()));
@@ -194,21 +192,21 @@ impl Rig {
                 start,
             });
         }
-        // It did not start, so no event about it can follow that matters.
+        // It did not start, so no relevant event about it can follow.
         self.link.known.remove(&id);
         answered?;
         self.link.check()?;
-        // Neither started nor refused: the keeper lives, so its shepherd does not.
+        // Neither started nor refused. The keeper lives, so the shepherd must be dead.
         let refusal = refusal.unwrap_or_else(|| Step::Watch.refused("its shepherd was killed"));
         let error = explain(job, refusal);
         tracing::debug!(id, %error, "the process does not start");
         Err(error)
     }
 
-    /// What the system has used so far; see [`Usage`].
+    /// Resource usage of the system since its start (see [`Usage`]).
     ///
     /// # Errors
-    /// When nothing of the system is left.
+    /// If all processes of the system have ended.
     pub fn usage(&self, system: &System) -> Result<Usage, UsageError> {
         let shepherd = processes::read(system.started.shepherd_pid)
             .filter(|process| process.start == system.started.shepherd_start && !process.is_zombie);
@@ -219,7 +217,7 @@ impl Rig {
             })
     }
 
-    /// The processes that the system consists of now; none when it is gone.
+    /// The process ids of the system. Empty if the system has ended.
     #[must_use]
     pub fn processes(&self, system: &System) -> Vec<i32> {
         let shepherd = processes::read(system.started.shepherd_pid)
@@ -231,12 +229,12 @@ impl Rig {
         })
     }
 
-    /// What the system is doing; does not wait.
+    /// Returns the state of the system without waiting.
     pub fn state(&mut self, system: &System) -> State {
         self.state_within(system, Duration::ZERO)
     }
 
-    /// The state, waiting at most `timeout` for news of any system.
+    /// Returns the state. Waits at most `timeout` for an event of any system.
     fn state_within(&mut self, system: &System, timeout: Duration) -> State {
         if let State::Exited { status, at } = self.known_state(system) {
             return State::Exited { status, at };
@@ -248,7 +246,7 @@ impl Rig {
     fn known_state(&self, system: &System) -> State {
         match self.link.known.get(&system.id) {
             Some(known) if known.exited.is_none() && !known.is_lost => State::Running,
-            // It has ended, was lost with its shepherd or keeper, or is not known any more.
+            // It has ended, was lost with its shepherd or keeper, or is no longer known.
             known => {
                 let (status, at) = known
                     .and_then(|known| known.exited)
@@ -258,22 +256,21 @@ impl Rig {
         }
     }
 
-    /// Asks the system to end (SIGTERM to the process group of its first
-    /// process, and then to whatever outlives that process), waits for at most
-    /// `grace`, and kills what is left. Nothing of the system is left afterwards.
+    /// Sends SIGTERM to the process group of the system's first process, and then to every process that
+    /// outlives it. Waits for at most `grace`, and kills the remaining processes. Afterwards no process of
+    /// the system is left.
     pub fn stop(&mut self, system: System, grace: Duration) -> Stopped {
         let id = system.id;
         tracing::debug!(id, name = system.name, ?grace, "stopping a process");
         let is_stopped = |known: &Known| known.stopped.is_some() || known.is_lost;
-        // Whatever goes wrong here is the keeper's death, which ends the system.
+        // An error here means that the keeper died, and its death ends the system.
         let _keeper_lost = self
             .link
             .order(&Order::Stop { id, grace })
             .and_then(|()| self.link.wait_for(id, grace, is_stopped));
         let known = self.link.known.remove(&id).unwrap_or_default();
         let status = known.exited.map_or(Status::Lost, |(status, _)| status);
-        // Without a last word of its shepherd: the death of the keeper or the shepherd has killed
-        // it.
+        // Without a last message of its shepherd, the death of the keeper or the shepherd has killed it.
         let (manner, usage) = known.stopped.unwrap_or((Manner::Killed, None));
         tracing::debug!(id, %status, ?manner, "the process is gone");
         Stopped {
@@ -286,7 +283,7 @@ impl Rig {
     /// Kills every system and ends the keeper.
     ///
     /// # Errors
-    /// When processes withstand SIGKILL or the keeper did not end as it should.
+    /// If processes survive SIGKILL or the keeper does not end normally.
     pub fn shut_down(mut self) -> Result<(), RigError> {
         self.link.end()
     }
@@ -347,10 +344,10 @@ fn resolve(
     })
 }
 
-/// The keeper has the caller's folder, but a path should not depend on that.
+/// The keeper has the caller's working directory, but a path should not depend on that.
 fn absolute(path: &Path) -> PathBuf {
-    // Fails for an empty path and without a working folder; what then cannot be found is reported
-    // by the step that looks for it.
+    // Fails for an empty path and without a working directory. A later step reports the path that it cannot
+    // find.
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 

@@ -1,4 +1,4 @@
-//! TCP segments by the kernel's count: those of connections, and those of this network namespace.
+//! TCP segments counted by the kernel, of connections and of this network namespace.
 
 mod of_sockets;
 
@@ -6,24 +6,24 @@ use std::fs;
 
 pub use of_sockets::segments_to;
 
-/// How many segments were sent.
+/// Number of sent segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segments {
-    /// All, without those that were sent again.
+    /// All segments without retransmissions.
     pub sent: u64,
-    /// Sent again, because no acknowledgment came.
+    /// Retransmitted segments, because no acknowledgment came.
     pub retransmitted: u64,
 }
 
-/// What this network namespace has sent since it began, in a pod the pod; `None` where the kernel does
-/// not tell.
+/// Segments that this network namespace (in a pod: the pod) has sent since it was created. `None` if the
+/// kernel does not report them.
 #[must_use]
 pub fn segments() -> Option<Segments> {
     parse(&fs::read_to_string("/proc/net/snmp").ok()?)
 }
 
 impl Segments {
-    /// What was sent since an earlier count.
+    /// Segments that were sent since an earlier count.
     #[must_use]
     pub fn since(self, before: Segments) -> Segments {
         Segments {
@@ -33,7 +33,7 @@ impl Segments {
     }
 }
 
-/// A line of names and a line of numbers, both beginning with `Tcp:`.
+/// Parses a line of names and a line of numbers, both beginning with `Tcp:`.
 fn parse(text: &str) -> Option<Segments> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp:"));
     let (names, numbers) = (lines.next()?, lines.next()?);

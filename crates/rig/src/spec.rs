@@ -1,29 +1,28 @@
-//! What a caller asks for: a system to run, a build step to carry out.
+//! Orders of a caller: a system to run, or a build step.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How to start the keeper and, from it, the launchers.
+/// The command that starts the keeper and, from it, the launchers.
 ///
-/// Both are the caller's own program with arguments that end in
-/// [`crate::keeper::main`] and [`crate::launch::main`]. The keeper starts the
-/// launchers through `/proc/self/exe`, so a build that replaces the program
-/// file in the middle of a run does no harm.
+/// Both are the caller's own program with arguments that end in [`crate::keeper::main`] and
+/// [`crate::launch::main`]. The keeper starts the launchers through `/proc/self/exe`, so a build that
+/// replaces the program file in the middle of a run does no harm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeeperCommand {
     /// The program, normally the running one (`std::env::current_exe()`).
     pub program: PathBuf,
     /// Arguments that lead to [`crate::keeper::main`].
     pub keeper: Vec<String>,
-    /// Arguments that lead to [`crate::launch::main`]; the rig appends its own
-    /// arguments, which must reach that function as they are.
+    /// Arguments that lead to [`crate::launch::main`]. The rig appends its own arguments, and they must reach
+    /// that function unchanged.
     pub launch: Vec<String>,
 }
 
 impl KeeperCommand {
-    /// `PROGRAM keeper` and `PROGRAM launch …`.
+    /// Uses `PROGRAM keeper` and `PROGRAM launch …`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
@@ -33,50 +32,48 @@ impl KeeperCommand {
     }
 }
 
-/// A system to start.
+/// A system that the rig can start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SystemSpec {
-    /// The name a person knows it by; appears in errors, in the process list
-    /// and in the name of its cgroup.
+    /// Display name. It appears in errors, in the process list and in the name of its cgroup.
     pub name: String,
-    /// Program and arguments. The program is looked for as
-    /// [`crate::find_program`] does.
+    /// Program and arguments. [`crate::find_program`] finds the program.
     pub command: Vec<String>,
-    /// The folder the system runs in; it must exist.
+    /// Working directory of the system. It must exist.
     pub folder: PathBuf,
-    /// Added to, or replacing, the variables of the calling process.
+    /// Variables that are added to, or replace, the variables of the calling process.
     pub env: Vec<(String, String)>,
-    /// What the system may use at most.
+    /// Upper limits of its resources.
     pub limits: Limits,
-    /// The CPUs that the system may run on, by number; `None` means those that
-    /// the caller could use when it started the rig.
+    /// The CPUs that the system may run on, by number. `None` means the CPUs that the caller could use when
+    /// it started the rig.
     pub cpus_allowed: Option<Vec<usize>>,
     /// Standard output and standard error are appended here.
     pub log: PathBuf,
 }
 
-/// What a system may use at most; `None` means no limit.
+/// Upper limits of a system's resources. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// CPU time per wall time, 0.01 or more: `0.25` is a quarter of one core.
     pub cpus: Option<f64>,
-    /// Bytes of memory, including page cache and kernel memory; no swap.
+    /// Bytes of memory, including page cache and kernel memory. Swap is off.
     pub memory: Option<u64>,
 }
 
 /// A command that must run to its end before a system can be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildSpec {
-    /// The name a person knows it by; appears in errors.
+    /// Display name. It appears in errors.
     pub name: String,
-    /// Program and arguments, looked for as [`crate::find_program`] does.
+    /// Program and arguments. [`crate::find_program`] finds the program.
     pub command: Vec<String>,
-    /// The folder the command runs in; it must exist.
+    /// Working directory of the command. It must exist.
     pub folder: PathBuf,
-    /// Added to, or replacing, the variables of the calling process.
+    /// Variables that are added to, or replace, the variables of the calling process.
     pub env: Vec<(String, String)>,
     /// Standard output and standard error are appended here.
     pub log: PathBuf,
-    /// How long it may take; `None` for as long as it wants, until the caller stops it.
+    /// Time limit of the command. `None` means no limit until the caller stops it.
     pub within: Option<Duration>,
 }

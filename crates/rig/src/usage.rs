@@ -1,18 +1,16 @@
-//! What a system has used: CPU time, memory, throttling, context switches, and how long it waited.
+//! Resource usage of a system: CPU time, memory, throttling, context switches, and time spent waiting for a
+//! CPU.
 //!
-//! CPU time is a running total of every process the system ever had: from its
-//! cgroup where it has one, else from the process table, where a shepherd
-//! inherits the time of each process that ends (all but those whose parent
-//! ignores SIGCHLD).
+//! CPU time is a running total of every process that the system ever had. It comes from the system's cgroup.
+//! A system without a cgroup is read from the process table, and there a shepherd inherits the time of each
+//! process that ends (except children of a parent that ignores SIGCHLD).
 //!
-//! Memory is the resident set of the processes alive, from `/proc/PID/status`,
-//! on every machine: the cgroup's own peak (`memory.peak`, and in version 1
-//! `memory.max_usage_in_bytes`) also holds page cache, which the program's own
-//! file and whatever it logs or reads fill up, and which the kernel takes back
-//! at no cost to the system. It is reported beside, because limits act on it.
-//! Two things follow: pages that several processes share count once for each,
-//! and the sum of peaks that were reached at different times is an upper bound.
-//! For one process both are exact.
+//! Memory is the resident set of the processes alive, from `/proc/PID/status`, on every machine. The cgroup's
+//! own peak is `memory.peak`, and in version 1 `memory.max_usage_in_bytes`. It also contains page cache. The
+//! program's own file and its logs and input files fill the page cache, and the kernel takes it back at no
+//! cost to the system. The rig reports this peak separately, because limits act on it. Two things follow.
+//! Pages that several processes share count once for each process. The sum of peaks that were reached at
+//! different times is an upper bound. For one process both are exact.
 
 use std::fmt;
 use std::fs;
@@ -25,55 +23,54 @@ use serde::{Deserialize, Serialize};
 use crate::cgroup::{Groups, read_key, read_number};
 use crate::processes::{self, Process};
 
-/// What a whole system (every process it consists of) has used since its start.
+/// Resource usage of all processes of a system since its start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// CPU time, user and system.
     pub cpu: Duration,
-    /// The most memory that was resident, in bytes: the sum over living
-    /// processes of the peak of each (`VmHWM`). Exact for one process; for several
-    /// an upper bound, as shared pages count for each of them. `None` when no
-    /// process is alive.
+    /// Peak of the resident memory in bytes: the sum over living processes of the peak of each (`VmHWM`).
+    /// Exact for one process. For several processes an upper bound, because shared pages count for each of
+    /// them. `None` if no process is alive.
     pub memory_peak: Option<u64>,
     /// Memory resident now, in bytes: the sum of `VmRSS`.
     pub memory_now: Option<u64>,
-    /// The most memory the kernel charged to the system's cgroup, in bytes:
-    /// with page cache and kernel memory. A memory limit acts on this number.
+    /// Peak of the memory that the kernel charged to the system's cgroup, in bytes, with page cache and
+    /// kernel memory. A memory limit acts on this number.
     pub memory_charged_peak: Option<u64>,
-    /// How often the CPU limit stopped the system; `None` without a limit.
+    /// Number of times that the CPU limit stopped the system. `None` without a limit.
     pub throttled: Option<Throttled>,
     /// Context switches of the threads alive now.
     pub context_switches: Option<ContextSwitches>,
-    /// How long the threads alive now were ready to run while others had the cores
-    /// (`/proc/PID/task/TID/schedstat`, counted in nanoseconds), each for itself. `None` where the
-    /// kernel does not count it.
+    /// Time that the threads alive now were ready to run while other threads had the cores, summed over
+    /// threads. The source is `/proc/PID/task/TID/schedstat`, in nanoseconds. `None` if the kernel does not
+    /// count it.
     pub waited_for_cpu: Option<Duration>,
-    /// Where `cpu` comes from.
+    /// The source of `cpu`.
     pub source: Source,
 }
 
-/// How often threads left a CPU (`/proc/PID/task/TID/status`; control groups do not count it).
+/// Number of times that threads left a CPU (`/proc/PID/task/TID/status`). Control groups do not count it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextSwitches {
-    /// Because they waited for something.
+    /// The thread waited for an event.
     pub voluntary: u64,
-    /// Because others had their turn although they could have gone on.
+    /// The scheduler ran another thread, although this thread could have continued.
     pub involuntary: u64,
 }
 
-/// Where CPU time was read.
+/// The source of a CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// `cpu.stat` of a version 2 cgroup; microseconds.
+    /// `cpu.stat` of a version 2 cgroup, in microseconds.
     CgroupV2,
-    /// `cpuacct.usage` of a version 1 cgroup; nanoseconds.
+    /// `cpuacct.usage` of a version 1 cgroup, in nanoseconds.
     CgroupV1,
-    /// `/proc/PID/stat` of every process; hundredths of a second.
+    /// `/proc/PID/stat` of every process, in hundredths of a second.
     Proc,
-    /// The processor-time clock of every process (clock_getcpuclockid(3)); nanoseconds.
+    /// The processor-time clock of every process (clock_getcpuclockid(3)), in nanoseconds.
     Clock,
-    /// What the program says of itself.
+    /// The program's own metrics.
     Metrics,
 }
 
@@ -89,13 +86,13 @@ impl fmt::Display for Source {
     }
 }
 
-/// Reads the usage of the system that `shepherd` watches; `None` when nothing
-/// is left to read.
+/// Reads the usage of the system that `shepherd` watches. `None` if the shepherd has ended.
 pub(crate) fn read(groups: &Groups, shepherd: Process) -> Option<Usage> {
-    // The start as well: the number alone may belong to a later process.
+    // Compares the start too, because a later process may have the same id.
     let now = processes::read(shepherd.pid).filter(|now| now.start == shepherd.start)?;
     let tree = processes::descendants(shepherd.pid);
-    // Without a group: what lives, and what the shepherd has inherited of what has ended.
+    // Without a group, the time of the living processes plus the time that the shepherd inherited from ended
+    // ones.
     let (cpu, source) = cpu_of_cgroup(groups).unwrap_or_else(|| {
         let living: u64 = tree.iter().map(|p| p.own_ticks + p.waited_ticks).sum();
         (duration_of(living + now.waited_ticks), Source::Proc)
@@ -103,7 +100,7 @@ pub(crate) fn read(groups: &Groups, shepherd: Process) -> Option<Usage> {
     Some(of_tree(&tree, groups, cpu, source))
 }
 
-/// What these processes and groups have used, whose processor time is known.
+/// Returns the usage of these processes and groups. The caller supplies the CPU time and its source.
 pub(crate) fn of_tree(tree: &[Process], groups: &Groups, cpu: Duration, source: Source) -> Usage {
     let status: Vec<String> = tree
         .iter()
@@ -121,10 +118,10 @@ pub(crate) fn of_tree(tree: &[Process], groups: &Groups, cpu: Duration, source: 
     }
 }
 
-/// Processor time of groups, where the kernel counts it for them.
+/// Processor time of groups, if the kernel counts it for them.
 pub(crate) fn cpu_of_cgroup(groups: &Groups) -> Option<(Duration, Source)> {
     let v2 = groups.v2.as_ref().and_then(|dir| {
-        // In every version 2 group, whether or not it has the `cpu` controller.
+        // Every version 2 group has the file, with or without the `cpu` controller.
         let us = read_key(&dir.join("cpu.stat"), "usage_usec")?;
         Some((Duration::from_micros(us), Source::CgroupV2))
     });
@@ -146,7 +143,7 @@ fn charged_peak(groups: &Groups) -> Option<u64> {
     .find_map(|file| read_number(&file))
 }
 
-/// What a CPU limit on these groups did.
+/// Reads the effect of the CPU limit on these groups.
 pub(crate) fn throttled_in(groups: &Groups) -> Option<Throttled> {
     let stat = |dir: &Path, time: &str, to_duration: fn(u64) -> Duration| {
         let file = dir.join("cpu.stat");
@@ -157,7 +154,7 @@ pub(crate) fn throttled_in(groups: &Groups) -> Option<Throttled> {
         })
     };
     let v2 = groups.v2.as_deref().and_then(|dir| {
-        // Present with the controller even when nothing is limited.
+        // The file exists with the controller even without a limit.
         dir.join("cpu.max").exists().then_some(())?;
         stat(dir, "throttled_usec", Duration::from_micros)
     });
@@ -170,7 +167,8 @@ pub(crate) fn throttled_in(groups: &Groups) -> Option<Throttled> {
     })
 }
 
-/// The sum over the threads alive of what each has, by its folder in `/proc`; `None` if nothing is known.
+/// The sum of a figure over the threads alive. `of_thread` reads it from the thread's folder in `/proc`.
+/// `None` if it could not be read for any thread.
 fn over_threads<T>(
     tree: &[Process],
     of_thread: fn(&Path) -> Option<T>,
@@ -219,12 +217,12 @@ fn status_number(status: &str, key: &str) -> Option<u64> {
     })
 }
 
-/// The same where the file counts in KiB, in bytes.
+/// A number in KiB of a status file, converted to bytes.
 fn status_kib(status: &str, key: &str) -> Option<u64> {
     Some(status_number(status, key)? * 1024)
 }
 
-/// The sum of what is known; `None` if nothing is.
+/// The sum of the known values. `None` if all are unknown.
 fn sum(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     values.flatten().reduce(|sum, value| sum + value)
 }

@@ -1,8 +1,8 @@
-//! Signals as something that can be polled, without code in a signal handler.
+//! Signals as a readable pipe that can be polled, without code in a signal handler.
 //!
-//! The signals are caught, not ignored: what is caught goes back to its default
-//! when a system's program is executed, what is ignored would stay ignored in
-//! it, and a server that ignores SIGTERM cannot be asked to stop.
+//! The signals are caught, not ignored. When a system's program is executed, a caught signal returns to its
+//! default, but an ignored signal stays ignored. A server that ignores SIGTERM could not be stopped
+//! gracefully.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::{flag, low_level};
 
-/// Becomes readable when a child ends or when this process is asked to end.
+/// Becomes readable when a child ends or a signal requests the end of this process.
 #[derive(Debug)]
 pub(crate) struct Wakeups {
     pipe: UnixStream,
@@ -23,11 +23,11 @@ pub(crate) struct Wakeups {
 impl Wakeups {
     pub(crate) fn new() -> io::Result<Self> {
         let (pipe, writer) = UnixStream::pair()?;
-        // `clear` reads until nothing is left, and must not wait then.
+        // `clear` reads until the pipe is empty, and must not block then.
         pipe.set_nonblocking(true)?;
         let asked_to_end = Arc::new(AtomicBool::new(false));
         for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
-            // The flag first: a thread that is woken must already see it.
+            // The flag is registered first, because a woken thread must already see it.
             flag::register(signal, Arc::clone(&asked_to_end))?;
             low_level::pipe::register(signal, writer.try_clone()?)?;
         }
@@ -35,15 +35,14 @@ impl Wakeups {
         Ok(Self { pipe, asked_to_end })
     }
 
-    /// Forgets the wake-ups so far; to be called before looking at what they
-    /// may be about.
+    /// Discards earlier wake-ups. Call it before checking the state that they may announce.
     pub(crate) fn clear(&self) {
         let mut pipe = &self.pipe;
         let mut bytes = [0; 256];
         while pipe.read(&mut bytes).is_ok_and(|count| count > 0) {}
     }
 
-    /// Whether SIGTERM, SIGINT, SIGHUP or SIGQUIT has come.
+    /// True if SIGTERM, SIGINT, SIGHUP or SIGQUIT has arrived.
     pub(crate) fn asked_to_end(&self) -> bool {
         self.asked_to_end.load(Ordering::Relaxed)
     }

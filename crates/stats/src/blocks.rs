@@ -1,31 +1,33 @@
-//! A figure of one long load, with an interval from its blocks: stretches of it, one after the other.
+//! A figure of one long load, with an interval from its blocks. A block is a stretch of the load, and blocks
+//! follow one another.
 //!
-//! Requests of a load are no independent samples: they share queues, collections and the mood of the
-//! machine for a while. Blocks that are much longer than such a while nearly are, so the interval is that
-//! of their figures (batch means; Schmeiser, "Batch Size Effects in the Analysis of Simulation Output",
-//! Operations Research 30, 1982, who advises 10 to 30 of them). What is left of their dependence is
-//! estimated from the correlation of each block with the next, and makes the interval wider.
+//! Requests of a load are not independent samples. They share queues, garbage collections and the speed of
+//! the machine for a while. Blocks that are much longer than such a while are nearly independent. So the
+//! interval is computed from their figures (batch means: Schmeiser, "Batch Size Effects in the Analysis of
+//! Simulation Output", Operations Research 30, 1982, who advises 10 to 30 of them). The correlation of each
+//! block with the next block estimates the remaining dependence, and makes the interval wider.
 //!
-//! In simulations with 24 blocks, the interval of 95 % holds the true figure in 97 of 100 loads whose blocks are
-//! independent, in 93 where each has a correlation of 0.3 with the next, and in 91 where that is 0.6.
+//! In simulations with 24 blocks, the interval of 95 % contains the true figure in 97 of 100 loads with
+//! independent blocks. It contains it in 93 loads if each block has a correlation of 0.3 with the next, and
+//! in 91 loads if the correlation is 0.6.
 //!
-//! Such an interval says how well this load knows its own figure. What another start of the same program
-//! would differ by is not in it.
+//! Such an interval describes the accuracy of the figure of this load. It does not include the differences
+//! between starts of the same program.
 
 use crate::paired::{Estimate, location, rounds_needed};
 use crate::{Interval, sample, student};
 
-/// Beyond it the blocks are one long wave, of which no width can be told.
+/// With a higher correlation the blocks form one long wave, and its width cannot be estimated.
 const CORRELATION_MAX: f64 = 0.9;
 
-/// The figure of blocks in order of time, with an interval of this confidence: that of
-/// [`location`], made wider by `sqrt((1 + r) / (1 - r))`, by which the standard error of a mean grows
-/// where each of its values has the correlation `r` with the one before (Bartlett, "On the Theoretical
-/// Specification and Sampling Properties of Autocorrelated Time-Series", 1946).
+/// Returns the figure of blocks in order of time, with an interval of this confidence. It is the interval of
+/// [`location`], made wider by `sqrt((1 + r) / (1 - r))`. The standard error of a mean grows by this factor
+/// if each value has the correlation `r` with its predecessor (Bartlett, "On the Theoretical Specification
+/// and Sampling Properties of Autocorrelated Time-Series", 1946).
 ///
-/// `r` is at least 0, and what few blocks estimate too low is added: `(1 + 4 r) / n` (Marriott and Pope,
-/// "Bias in the Estimation of Autocorrelations", Biometrika 41, 1954). None without blocks; no interval
-/// with too few of them.
+/// `r` is at least 0. Few blocks estimate it too low, so `(1 + 4 r) / n` is added (Marriott and Pope, "Bias
+/// in the Estimation of Autocorrelations", Biometrika 41, 1954). `None` without blocks. The interval is
+/// `None` with too few blocks.
 #[must_use]
 pub fn estimate(blocks: &[f64], confidence: f64) -> Option<Estimate> {
     let found = location(blocks, confidence)?;
@@ -39,11 +41,12 @@ pub fn estimate(blocks: &[f64], confidence: f64) -> Option<Estimate> {
     Some(Estimate { interval, ..found })
 }
 
-/// The mean of blocks in order of time, with an interval of this confidence by Student's t, made wider
-/// as that of [`estimate`]; None and no interval as there.
+/// Returns the mean of blocks in order of time, with an interval of this confidence by Student's t. The
+/// interval is made wider as in [`estimate`], and `None` is returned for the same reasons.
 ///
-/// For sums of what happens seldom, which no middle value shows: memory that grows by a large step in
-/// every fifth block has not grown in most of them. A step that has not come yet is in neither.
+/// It is meant for sums of rare events, because a middle value does not show them. For example, memory that
+/// grows by a large step in every fifth block has not grown in most blocks. Neither figure contains a step
+/// that has not happened yet.
 #[must_use]
 pub fn mean(blocks: &[f64], confidence: f64) -> Option<Estimate> {
     let value = sample::mean(blocks)?;
@@ -60,19 +63,19 @@ pub fn mean(blocks: &[f64], confidence: f64) -> Option<Estimate> {
     Some(Estimate { value, interval })
 }
 
-/// How much wider their dependence makes an interval.
+/// The factor that widens an interval because of the dependence of blocks.
 fn wider(blocks: &[f64]) -> f64 {
     let correlation = correlation(blocks);
     ((1.0 + correlation) / (1.0 - correlation)).sqrt()
 }
 
-/// The correlation of each value with the next, corrected for their number; 0 to [`CORRELATION_MAX`].
+/// The correlation of each value with the next, corrected for their number. From 0 to [`CORRELATION_MAX`].
 fn correlation(values: &[f64]) -> f64 {
     let Some(mean) = sample::mean(values) else {
         return 0.0;
     };
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    // Values that are all the same vary with nothing.
+    // Equal values do not vary, so they have no correlation.
     if squares <= 0.0 {
         return 0.0;
     }
@@ -96,8 +99,8 @@ mod tests {
         (0..12).map(|_| uniform(random)).sum::<f64>() - 6.0
     }
 
-    /// The share of 2,000 loads whose interval holds the true figure; each block depends on the one before
-    /// it with this correlation.
+    /// The share of 2,000 loads with an interval that contains the true figure. Each block depends on its
+    /// predecessor with this correlation.
     fn coverage(blocks: usize, correlation: f64) -> f64 {
         let mut random = Random::new(7);
         let loads = 2_000;
@@ -123,12 +126,12 @@ mod tests {
             .collect();
         assert_eq!(location(&seldom, 0.95).unwrap().value, 0.0);
         assert_eq!(mean(&seldom, 0.95).unwrap().value, 2.0);
-        // They alternate, so that none is like the one before it.
+        // The values alternate, so each differs from its predecessor.
         let signs: Vec<f64> = (0..16).map(|it| f64::from(1 - 2 * (it % 2))).collect();
         let interval = mean(&signs, 0.95).unwrap().interval.unwrap();
         assert!((interval.high - 0.5503).abs() < 0.0005, "{interval:?}");
         assert!((interval.low + 0.5503).abs() < 0.0005, "{interval:?}");
-        // Whole waves make it wider.
+        // Waves of several blocks make the interval wider.
         let waves: Vec<f64> = (0..16).map(|it| f64::from(1 - 2 * (it / 4 % 2))).collect();
         let wide = mean(&waves, 0.95).unwrap().interval.unwrap();
         assert!(wide.half_width() > 1.5 * interval.half_width(), "{wide:?}");

@@ -1,18 +1,18 @@
 //! Quantiles over the requests of *all* rounds together, compared by bootstrap.
 //!
-//! A round of 2,000 requests has two beyond its p99.9, which is no figure to pair. Forty such rounds
-//! together have eighty. What they have in common is still the round, so the round is what is
-//! redrawn: as a pair of baseline and variant, with all its requests (a bootstrap of two levels that
-//! redraws the upper one: Davison and Hinkley, "Bootstrap Methods and their Application", 1997,
-//! section 3.8). Redrawing the requests inside of each round as well would count their luck twice,
-//! because the spread between rounds already contains it; `tests/simulated_labs` shows how much too
-//! wide intervals become.
+//! A round of 2,000 requests has two beyond its p99.9, and a figure of two requests cannot be paired. Forty
+//! such rounds together have eighty. The requests of a round still depend on one another, so the bootstrap
+//! redraws rounds. It redraws a round as a pair of baseline and variant, with all its requests. This is a
+//! bootstrap of two levels that redraws the upper one (Davison and Hinkley, "Bootstrap Methods and their
+//! Application", 1997, section 3.8). Redrawing the requests inside of each round as well would count their
+//! chance twice, because the spread between rounds already contains it. `tests/simulated_labs` shows how much
+//! too wide the intervals become then.
 //!
-//! Percentiles of the redrawn differences are too narrow with few rounds, so the tails are cut
-//! where Student's t asks for it (the expanded percentile interval of Hesterberg, "What Teachers
-//! Should Know about the Bootstrap", The American Statistician 69, 2015). Below [`ROUNDS_MIN`]
-//! rounds there is no interval: so few draws differ, and in none of them is a round that was not
-//! seen. Paired rounds ([`crate::paired`]) need no such approximation and are the headline.
+//! Percentiles of the redrawn differences are too narrow with few rounds. The tails are therefore cut at the
+//! shares that Student's t requires. This is the expanded percentile interval of Hesterberg ("What Teachers
+//! Should Know about the Bootstrap", The American Statistician 69, 2015). Below [`ROUNDS_MIN`] rounds there
+//! is no interval, because few draws differ and no draw contains a round that was not measured. Paired rounds
+//! ([`crate::paired`]) need no such approximation and are the headline.
 
 use crate::histogram::Histogram;
 use crate::paired::{Estimate, Interval};
@@ -28,25 +28,26 @@ pub const BEYOND_MIN: f64 = 20.0;
 
 /// Draws of all rounds for each interval.
 const DRAWS: usize = 20_000;
-/// Smallest share of the draws beyond an end that is read off directly. So few draws lie further out that the
-/// end would depend on the seed. Such an end is extrapolated, as if the tail were normal.
+/// Smallest share of the draws beyond an end that is read off directly. With a smaller share, few draws lie
+/// further out, and the end would depend on the seed. Such an end is extrapolated, as if the tail were
+/// normal.
 const TAIL_MIN: f64 = 0.02;
 
-/// Quantiles over all requests: those of the variant minus those of the baseline; histograms with
-/// the same index belong to the same round. Each interval has the given confidence by itself. It is
-/// none with fewer than [`ROUNDS_MIN`] rounds, or with fewer than [`BEYOND_MIN`] requests beyond the
-/// quantile.
+/// Quantiles over all requests: the quantile of the variant minus the quantile of the baseline. Histograms
+/// with the same index belong to the same round. Each interval has the given confidence by itself. The
+/// interval is `None` with fewer than [`ROUNDS_MIN`] rounds, or with fewer than [`BEYOND_MIN`] requests
+/// beyond the quantile.
 ///
 /// # Errors
-/// When the numbers of rounds differ or are 0, when a round is empty, or when `confidence` does
-/// not lie strictly between 0 and 1.
+/// If the numbers of rounds differ or are 0, if a round is empty, or if `confidence` does not lie strictly
+/// between 0 and 1.
 pub fn pooled_shift(
     baseline: &[Histogram],
     variant: &[Histogram],
     quantiles: &[f64],
     confidence: f64,
 ) -> Result<Vec<Shift>, ShiftError> {
-    // A fixed seed: the same recording always has the same intervals.
+    // A fixed seed, so that the same recording always has the same intervals.
     pooled_shift_of(0, baseline, variant, quantiles, confidence)
 }
 
@@ -66,7 +67,7 @@ fn pooled_shift_of(
         });
         pairs.collect()
     };
-    // Each round once: the estimate itself is not random.
+    // Each round counts once, because the estimate itself is not random.
     let found = differences(&vec![1; rounds]);
     let has_interval = |quantile: f64| {
         let fewest = base.requests().min(own.requests()) as f64;
@@ -94,7 +95,7 @@ fn pooled_shift_of(
     Ok(shifts.collect())
 }
 
-/// What every draw of rounds comes to.
+/// Returns the figures of every draw of rounds.
 fn draw(rounds: usize, seed: u64, figures: impl Fn(&[u64]) -> Vec<f64>) -> Vec<Vec<f64>> {
     let mut random = Random::new(seed);
     (0..DRAWS)
@@ -108,18 +109,17 @@ fn draw(rounds: usize, seed: u64, figures: impl Fn(&[u64]) -> Vec<f64>) -> Vec<V
         .collect()
 }
 
-/// The share of draws to cut off at either end.
+/// The share of draws that is cut off at either end.
 fn tail(rounds: usize, confidence: f64) -> f64 {
-    // At least one degree of freedom, though no interval is made from fewer than `ROUNDS_MIN`
-    // rounds.
+    // At least one degree of freedom, although there is no interval with fewer than `ROUNDS_MIN` rounds.
     let n = rounds as f64;
     let freedom = rounds.saturating_sub(1).max(1);
     let t = student::quantile(confidence, freedom);
     normal::cumulative(-(n / (n - 1.0)).sqrt() * t)
 }
 
-/// The interval without this share of the draws at either end. The distance of an end from the draw in the
-/// middle grows by the quantiles of the normal distribution where the share is less than [`TAIL_MIN`].
+/// The interval without this share of the draws at either end. If the share is less than [`TAIL_MIN`], the
+/// end is extrapolated. Its distance from the middle draw grows by the quantiles of the normal distribution.
 fn cut(mut drawn: Vec<f64>, tail: f64, confidence: f64) -> Interval {
     drawn.sort_unstable_by(f64::total_cmp);
     let last = drawn.len() - 1;
@@ -134,8 +134,8 @@ fn cut(mut drawn: Vec<f64>, tail: f64, confidence: f64) -> Interval {
         reason = "a share of the number of draws"
     )]
     let rank = |share: f64| (share * count) as usize;
-    // Never more than half, or the ends would cross. Draws are of few rounds, so they lie in steps, and one
-    // rank may be on either side of a step. The mean of many ranks is not.
+    // At most half, or the ends would cross. Draws of few rounds take few different values, so one rank may
+    // fall on either side of a step. The mean of many ranks does not.
     let ranks = rank(0.5 * read).min(last / 2)..=rank(1.5 * read).min(last / 2);
     let mean = |place: fn(usize, usize) -> usize| {
         let sum: f64 = ranks.clone().map(|rank| drawn[place(rank, last)]).sum();
@@ -148,11 +148,11 @@ fn cut(mut drawn: Vec<f64>, tail: f64, confidence: f64) -> Interval {
     }
 }
 
-/// The requests of several rounds, in a form in which rounds can be weighted quickly.
+/// The requests of several rounds, in a form that can be weighted by round quickly.
 struct Pool {
-    /// Every value that occurs, rising.
+    /// All values, without repetition, in rising order.
     values_ns: Vec<u64>,
-    /// For each round, how many requests are at or below each value.
+    /// For each round, the number of requests at or below each value.
     cumulative: Vec<Vec<u64>>,
 }
 
@@ -162,8 +162,7 @@ impl Pool {
             .iter()
             .flat_map(|round| round.recorded().map(|(value, _)| value))
             .collect();
-        // All rounds on one scale of values, so that a weighted sum over rounds is a sum of one
-        // column.
+        // All rounds use one scale of values, so that a weighted sum over rounds is a sum of one column.
         values_ns.sort_unstable();
         values_ns.dedup();
         let cumulative = rounds
@@ -193,8 +192,7 @@ impl Pool {
             .sum()
     }
 
-    /// As [`Histogram::quantile_ns`] of all rounds together, each counted as often as its weight
-    /// says.
+    /// Like [`Histogram::quantile_ns`] of all rounds together, each counted by its weight.
     fn quantile_ns(&self, weights: &[u64], quantile: f64) -> u64 {
         let at_or_below = |index: usize| -> u64 {
             let rounds = self.cumulative.iter().zip(weights);
@@ -204,7 +202,7 @@ impl Pool {
         let last = self.values_ns.len() - 1;
         let exact = quantile.clamp(0.0, 1.0) * at_or_below(last) as f64;
         let rank = (exact - exact * 4.0 * f64::EPSILON).ceil().max(1.0);
-        // By bisection: cumulative counts rise, and a draw is evaluated thousands of times.
+        // By bisection, because cumulative counts rise and thousands of draws are evaluated.
         let (mut low, mut high) = (0, last);
         while low < high {
             let middle = usize::midpoint(low, high);
@@ -286,7 +284,7 @@ mod tests {
 
     #[test]
     fn ends_hardly_depend_on_the_seed() {
-        // Rounds that scatter, so that there are ends to depend on it.
+        // Rounds that scatter, so that the ends depend on the seed.
         let mut random = Random::new(5);
         let mut rounds = |count: usize| -> Vec<Histogram> {
             let mut round = || {

@@ -1,34 +1,33 @@
-//! Finds where the level of a series changes. Each value of the series has a known error.
+//! Finds the changes of the level of a series. Each value of the series has a known error.
 //!
-//! A run of a lab gives an overhead with an interval, and a history of runs is a series of them.
-//! [`segments`] cuts the series into segments of one level each, at the least cost.
+//! A run of a lab gives an overhead with an interval, and a history of runs is a series of them. [`segments`]
+//! cuts the series into segments of one level each, at the least cost.
 //!
 //! A value costs the square of its deviation from the level, divided by its variance, and at most the square
 //! of 2.5. This is the biweight loss of Fearnhead and Rigaill, "Changepoint detection in the presence of
-//! outliers", Journal of the American Statistical Association 114, 2019. One or two odd runs cost so little
-//! that they have no level of their own.
+//! outliers", Journal of the American Statistical Association 114, 2019. One or two odd runs cost too little
+//! to get a level of their own.
 //!
-//! A segment costs a penalty. Somebody looks at a history after every run, so the penalty is for all looks
-//! together: few series of one level have a change at any of them
-//! (`tests/simulated_labs/history.rs`).
+//! A segment costs a penalty. Histories are read after every run, so the penalty is for all readings
+//! together. Few series of one level have a change at any of them (`tests/simulated_labs/history.rs`).
 
 mod variance;
 
 /// One value of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// The value. Finite.
+    /// The measured value. Finite.
     pub value: f64,
-    /// Its standard error by the run itself; 0 where it is not known. Finite, not negative.
+    /// Standard error of the value, from the run itself. 0 if it is unknown. Finite, not negative.
     pub error: f64,
 }
 
-/// A stretch of one level.
+/// A stretch of the series with one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment {
     /// Index of its first value.
     pub start: usize,
-    /// Index behind its last value; above `start`.
+    /// Index behind the last value of the segment. Above `start`.
     pub end: usize,
     /// The mean of its values, weighted by their variances. Odd runs do not count.
     pub level: f64,
@@ -46,12 +45,12 @@ const ODD: f64 = 2.5;
 /// Most steps of the search for the variances, which depend on the segments.
 const STEPS_MAX: usize = 5;
 
-/// Returns segments of one level each, in order and without gaps; none for an empty series. A segment has at
+/// Returns segments of one level each, in order and without gaps. Empty for an empty series. A segment has at
 /// least [`LEAST`] values, or it is the whole series.
 ///
 /// # Panics
 ///
-/// When a value or an error is not finite, or an error is negative.
+/// If a value or an error is not finite, or an error is negative.
 #[must_use]
 pub fn segments(points: &[Point]) -> Vec<Segment> {
     let is_sound = |it: &Point| it.value.is_finite() && it.error.is_finite() && it.error >= 0.0;
@@ -86,7 +85,7 @@ fn penalty(length: usize) -> f64 {
     (2.8 * libm::log(length as f64)).max(LEAST_PENALTY)
 }
 
-/// The cost of a value that lies so far from a level.
+/// The cost of a value at this distance from a level.
 fn cost(deviation: f64, variance: f64) -> f64 {
     (deviation * deviation / variance).min(ODD * ODD)
 }
@@ -105,11 +104,11 @@ fn cut(points: &[Point], variances: &[f64]) -> Vec<Segment> {
     segments
 }
 
-/// For each value, where the last segment begins in the best partition of the series up to it.
+/// For each value, the start of the last segment in the best partition of the series up to it.
 ///
-/// The level of a segment is one of [`levels`]. For each of them, the best partition whose last segment has
-/// this level either goes on with that segment, or begins it anew behind the best partition of all
-/// (functional pruning; Maidstone and others, Statistics and Computing 27, 2017).
+/// The level of a segment is one of [`levels`]. For each level, consider the best partition that ends in a
+/// segment of this level. It either continues that segment, or starts it again behind the best partition of
+/// all (functional pruning: Maidstone and others, Statistics and Computing 27, 2017).
 fn best_starts(points: &[Point], variances: &[f64]) -> Vec<usize> {
     let penalty = penalty(points.len());
     let levels = levels(points);
@@ -175,7 +174,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// A series around these levels, each for so many values, with a standard deviation of 1.
+    /// A series around these levels, each for the given number of values, with a standard deviation of 1.
     fn series(seed: u64, levels: &[(usize, f64)]) -> Vec<Point> {
         let mut random = Random::new(seed);
         let mut draw = |level: f64| {

@@ -1,53 +1,54 @@
-//! Analysis of covariance: the scatter of values that a covariate explains is taken out of them.
+//! Analysis of covariance: removes the scatter of values that a covariate explains.
 //!
-//! Differences of rounds scatter for two reasons. Systems come up a little faster or slower at every
-//! start. And the machine itself is slower in some rounds, in which everything costs more. The figures of
-//! third systems in the same rounds tell the second reason apart from the first.
+//! Differences of rounds scatter for two reasons. Systems come up a little faster or slower at every start.
+//! And the machine itself is slower in some rounds, and then everything costs more. The figures of third
+//! systems in the same rounds separate the second reason from the first.
 //!
 //! **The meaning of the intervals.** Without a covariate: the difference, with its scatter from run to run.
-//! With a covariate: the mean difference over the [`usual`] rounds of this run, at the speeds that the machine
-//! had in them. The mean over all rounds would belong to a speed that a machine with a few slow rounds
-//! never had.
+//! With a covariate: the mean difference over the [`usual`] rounds of this run, at the machine's speeds in
+//! these rounds. The mean over all rounds would belong to a speed that a machine with a few slow rounds never
+//! had.
 //!
-//! **The method.** Rounds in which the machine was far from its usual speed are left out. The covariate
-//! alone decides about that, so the difference of a round is no reason to leave it out. Of the other rounds,
-//! values are taken to their mean covariate along the line of least squares. Each residual is divided by
-//! its own expected size, because the line follows a round of high leverage.
+//! **The method.** Rounds with an unusual speed of the machine are left out. The covariate alone decides
+//! about that, so the difference of a round is no reason to leave it out. The values of the other rounds are
+//! moved to their mean covariate along the line of least squares. Each residual is divided by its own
+//! expected size, because the line follows a round of high leverage.
 //!
-//! Simulations hold the intervals to their promise (`tests/simulated_labs/pace.rs`). They contain rounds
-//! that are slow and noisy, machines with two speeds, and single rounds of high leverage. Three other ways
-//! were tried there. The line at the mean of all rounds holds 48 % of the differences at the usual speed of
-//! a machine with two speeds, where 95 % are promised. The line at the median speed holds 84 to 95 %, because
-//! the luck of a single round is in the median. The jackknife of the line at the mean of the usual rounds holds
-//! its promise too, with intervals that are 8 to 15 % wider on a steady machine.
+//! Simulations confirm the intervals (`tests/simulated_labs/pace.rs`). They contain rounds that are slow and
+//! noisy, machines with two speeds, and single rounds of high leverage. We tried three other methods there.
+//! The line at the mean of all rounds covers 48 % of the differences at the usual speed of a machine with two
+//! speeds, although 95 % are promised. The line at the median speed covers 84 to 95 %, because the median
+//! contains the chance of a single round. The jackknife of the line at the mean of the usual rounds keeps its
+//! promise too, with intervals that are 8 to 15 % wider on a steady machine.
 //!
-//! **The covariate must contain neither side of the difference.** A baseline that is slow by its own
-//! luck makes the difference small. Taken for the machine's speed, that luck would be explained away,
-//! and intervals would be too narrow. A test shows it.
+//! **The covariate must contain neither side of the difference.** A baseline that is slow by chance makes the
+//! difference small. If it counted as the machine's speed, that chance would be explained away, and intervals
+//! would be too narrow. A test shows it.
 //!
-//! Sources: Fisher, "Statistical Methods for Research Workers", 4th edition, 1932 (analysis of
-//! covariance). Deng, Xu, Kohavi and Walker, "Improving the Sensitivity of Online Controlled
-//! Experiments by Utilizing Pre-Experiment Data", 2013. MacKinnon and White, "Some
-//! heteroskedasticity-consistent covariance matrix estimators with improved finite sample
-//! properties", 1985 (leverage).
+//! Sources: Fisher, "Statistical Methods for Research Workers", 4th edition, 1932 (analysis of covariance).
+//! Deng, Xu, Kohavi and Walker, "Improving the Sensitivity of Online Controlled Experiments by Utilizing
+//! Pre-Experiment Data", 2013. MacKinnon and White, "Some heteroskedasticity-consistent covariance matrix
+//! estimators with improved finite sample properties", 1985 (leverage).
 
 use crate::sample;
 
 /// With fewer values the slope is mostly noise.
 const VALUES_MIN: usize = 6;
 
-/// A round whose leverage is closer to 1 than this decides alone about the slope.
+/// If the leverage of a round is closer to 1 than this, that round alone decides the slope.
 const OWN_LEAST: f64 = 1e-9;
 
 /// Rounds further from the median than this number of median absolute deviations are not usual.
 const USUAL_WITHIN: f64 = 4.0;
 
-/// A round so near to the median is usual anyway: a hundredth of the machine's speed, as the covariate is a
-/// logarithm. Rates of open loops differ by less, and their deviations are no speed.
+/// A round within this distance of the median is always usual. It is a hundredth of the machine's speed,
+/// because the covariate is a logarithm. Rates of open loops differ by less, and such differences do not show
+/// the speed.
 const USUAL_ANYWAY: f64 = 0.01;
 
-/// Returns the positions of the usual rounds, in their order: those within four median absolute deviations
-/// of the median of the covariate, or within 0.01 of it. The covariate is a logarithm. At least half of the rounds are usual. Empty if a value is not a number.
+/// Returns the positions of the usual rounds, in their order. A usual round is within four median absolute
+/// deviations of the median of the covariate, or within 0.01 of it. The covariate is a logarithm. At least
+/// half of the rounds are usual. Empty if a value is not a number.
 #[must_use]
 pub fn usual(covariate: &[f64]) -> Vec<usize> {
     let Some(median) = sample::median(covariate) else {
@@ -60,18 +61,18 @@ pub fn usual(covariate: &[f64]) -> Vec<usize> {
     all.filter(|round| distances[*round] <= most).collect()
 }
 
-/// Returns the values of the `usual` rounds, with the scatter taken out that the covariate explains. Returns
-/// all values as they are if there are fewer than six usual ones, or if the covariate is the same in all of
-/// them, has another length than the values, or is not finite.
+/// Returns the values of the `usual` rounds without the scatter that the covariate explains. Returns all
+/// values unchanged if there are fewer than six usual rounds. It also does so if the covariate is the same in
+/// all of them, has another length than the values, or is not finite.
 ///
 /// The `n` usual rounds have the line `y = a + b x` of least squares, the residuals `e_i` and the leverages
-/// `h_i = 1/n + (x_i - m)^2 / S`, with the mean `m` of `x` and the sum `S` of the squares of `x - m`. Their mean
-/// stays, up to what leverages differ by. The result is
+/// `h_i = 1/n + (x_i - m)^2 / S`, with the mean `m` of `x` and the sum `S` of the squares of `x - m`. Their
+/// mean stays, except for a small effect of unequal leverages. The result is
 ///
 /// `mean of y + sqrt((n - 1) / n) e_i / sqrt(1 - h_i)`.
 ///
 /// A residual scatters by the share `1 - h_i` of the variance, because the line follows it (MacKinnon and
-/// White, 1985, call the estimate HC2). A round that decides about the slope is no exception then.
+/// White, 1985, call the estimate HC2). So a round that decides the slope is treated correctly, too.
 #[must_use]
 pub fn adjusted(values: &[f64], covariate: &[f64], usual: &[usize]) -> Vec<f64> {
     let unchanged = || values.to_vec();
@@ -87,7 +88,7 @@ pub fn adjusted(values: &[f64], covariate: &[f64], usual: &[usize]) -> Vec<f64> 
     let squares: f64 = x.iter().map(|x| (x - mean) * (x - mean)).sum();
     let common: f64 = pairs().map(|(y, x)| (x - mean) * (y - center)).sum();
     let slope = common / squares;
-    // Also where the covariate is not finite, or has no spread.
+    // Also if the covariate is not finite, or has no spread.
     if !slope.is_finite() {
         return unchanged();
     }
@@ -96,7 +97,7 @@ pub fn adjusted(values: &[f64], covariate: &[f64], usual: &[usize]) -> Vec<f64> 
     let left = pairs().map(|(y, x)| {
         let residual = y - center - slope * (x - mean);
         let own = 1.0 - 1.0 / n - (x - mean) * (x - mean) / squares;
-        // A round that alone has another speed lies on the line: it says nothing.
+        // A round that alone has another speed lies on the line, so its residual contains no information.
         match own > OWN_LEAST {
             true => scale * residual / own.sqrt(),
             false => 0.0,
@@ -105,13 +106,14 @@ pub fn adjusted(values: &[f64], covariate: &[f64], usual: &[usize]) -> Vec<f64> 
     left.map(|left| center + left).collect()
 }
 
-/// The mean of the logarithms of several series, place by place: what they have in common, whatever the
-/// size of each. As long as the shortest; empty without a series. Values must be above 0.
+/// The mean of the logarithms of several series, position by position. It shows their common changes,
+/// regardless of the size of each series. It has the length of the shortest series, and is empty without a
+/// series. Values must be above 0.
 #[must_use]
 pub fn mean_logarithms(series: &[Vec<f64>]) -> Vec<f64> {
     let length = series.iter().map(Vec::len).min().unwrap_or(0);
     let mean = |place: usize| {
-        // By `libm`, not by the platform: the same recording gives the same digits on every machine.
+        // By `libm`, not by the platform, so that the same recording gives the same digits on every machine.
         let logs = series.iter().map(|values| libm::log(values[place]));
         logs.sum::<f64>() / series.len() as f64
     };
@@ -134,7 +136,7 @@ mod tests {
             .map(|(x, own)| 10.0 + 3.0 * x + own)
             .collect();
         let found = adjusted(&values, &covariate, &usual(&covariate));
-        // Of the scatter of 3 to 4 that the covariate made, nothing is left.
+        // The covariate made a scatter of 3 to 4, and it must be gone.
         assert!(
             found.iter().all(|value| (value - 17.5).abs() < 0.2),
             "{found:?}"
@@ -145,10 +147,10 @@ mod tests {
     fn slow_rounds_are_not_usual_and_at_least_half_are() {
         let mut covariate = [0.0, 0.01, -0.02, 0.01, 0.02, 0.0, -0.01, 0.01, 0.25, 0.22];
         assert_eq!(usual(&covariate), ALL_OF_EIGHT);
-        // Two modes of equal size: none of them is the usual one.
+        // With two modes of equal size, neither is the usual one.
         covariate[..5].fill(1.0);
         assert_eq!(usual(&covariate).len(), 10);
-        // More than half are the same, and one is faster by less than a hundredth.
+        // More than half are equal, and one is faster by less than a hundredth.
         assert_eq!(usual(&[1.0, 1.0, 1.0, 0.995, 1.1]), [0, 1, 2, 3]);
         assert_eq!(usual(&[1.0, f64::NAN]), [0_usize; 0]);
         assert_eq!(usual(&[]), [0_usize; 0]);
@@ -156,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_rest_is_widened_for_the_line_that_was_found_by_it() {
-        // Its mean is 0 and it has nothing in common with the covariate, so the slope is 0.
+        // The mean of the covariate is 0 and it does not correlate with the values, so the slope is 0.
         let covariate = [-1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0];
         let values = [1.0, 1.0, -1.0, -1.0, 1.0, 1.0, -1.0, -1.0];
         let found = adjusted(&values, &covariate, &ALL_OF_EIGHT);
@@ -173,7 +175,7 @@ mod tests {
         covariate[3] = 2.0;
         let values = [5.0, 6.0, 4.0, 99.0, 5.5, 4.5, 5.2, 4.8];
         let found = adjusted(&values, &covariate, &ALL_OF_EIGHT);
-        // It lies on its own line, so it is no scatter.
+        // The round lies on its own line, so it adds no scatter.
         let mean = sample::mean(&values).unwrap();
         assert_eq!(found[3], mean);
         assert!(

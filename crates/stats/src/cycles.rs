@@ -1,21 +1,21 @@
-//! Which requests of a side-by-side round may be compared.
+//! The cycles of a side-by-side round that may be compared.
 //!
-//! Side by side, every due time of a plan is one request to each variant: a *cycle*. The requests of
-//! several cycles may be under way at once. The host, the generator or the systems of a neighbor can
-//! take the cores away from a request. Such a request says nothing about its own variant, so it is
+//! Side by side, every due time of a plan is one request to each variant: a *cycle*. The requests of several
+//! cycles may be in flight at once. The host, the generator or the systems of a neighbor can take the cores
+//! away from a request. The latency of such a request does not describe its own variant, so the request is
 //! left out.
 //!
-//! Nothing is left out because of the length of an answer. Cycles are left out because of the kernel's
-//! counters (stolen time, processor time) and the generator's clock. A rule that looked at an answer
-//! would remove the tail that it should measure.
+//! The length of a response never decides about that. Cycles are left out because of the kernel's counters
+//! (stolen time, processor time) and the generator's clock. A rule that looked at a response would remove the
+//! tail that it should measure.
 //!
-//! A request needs the cores at its beginning and at its end. A disturbance therefore leaves out the
-//! requests that begin in it and those that are expected to end in it. The expected end is the due
-//! time plus the variant's median latency, which is the same for all requests of the variant.
+//! A request needs the cores at its beginning and at its end. A disturbance therefore leaves out the requests
+//! that begin in it and the requests that are expected to end in it. The expected end is the due time plus
+//! the variant's median latency, which is the same for all requests of the variant.
 
 use std::ops::Range;
 
-/// A stretch of time in which the machine, not a variant, decided about latencies.
+/// A stretch of time that disturbed latencies for a reason outside the variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disturbance {
     /// Begin in nanoseconds from the start of the load.
@@ -24,29 +24,29 @@ pub struct Disturbance {
     pub to_ns: u64,
     /// Source of the disturbance.
     pub cause: Cause,
-    /// The variant whose requests it disturbed. `None` means all variants.
+    /// The variant that was disturbed. `None` means all variants.
     pub variant: Option<usize>,
 }
 
 impl Disturbance {
-    /// The cycles of a variant with this median latency that it may have touched. A cycle may be named
-    /// twice.
+    /// The cycles of a variant with this median latency that the disturbance may have affected. A cycle may
+    /// appear twice.
     fn cycles(&self, dues_ns: &[u64], median_ns: u64) -> impl Iterator<Item = usize> {
-        // With the cycle before, whose requests may still be under way. No request is asked whether it
-        // was: a slower variant would then lose more cycles than a faster one.
+        // Includes the cycle before, because its requests may still be in flight. The rule does not check if
+        // they were, because a slower variant would then lose more cycles than a faster one.
         let beginning = cycles_of(dues_ns, self.from_ns, self.to_ns, 2);
-        // The requests that would have begun a median latency earlier. None of a stretch that is over
-        // before the first request can have ended.
+        // The requests that would have begun a median latency earlier. If the stretch is over before the
+        // first request can have ended, there are no such requests.
         let ending = match self.to_ns.checked_sub(median_ns) {
             None => 0..0,
-            // A variant's place lies anywhere between the due times of its cycle and of the next one.
+            // The request of a variant lies anywhere between the due times of its cycle and of the next one.
             Some(to_ns) => cycles_of(dues_ns, self.from_ns.saturating_sub(median_ns), to_ns, 1),
         };
         beginning.chain(ending)
     }
 }
 
-/// Why a cycle is left out. Where several causes meet, the first of them counts.
+/// The reason for leaving out a cycle. If several causes meet, the first of them counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
     /// The host gave a core to other guests.
@@ -57,19 +57,19 @@ pub enum Cause {
     Neighbor,
 }
 
-/// How many cycles were left out, by cause.
+/// Number of cycles that were left out, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// [`Cause::Host`].
+    /// Cycles left out for [`Cause::Host`].
     pub host: u64,
-    /// [`Cause::Generator`].
+    /// Cycles left out for [`Cause::Generator`].
     pub generator: u64,
-    /// [`Cause::Neighbor`].
+    /// Cycles left out for [`Cause::Neighbor`].
     pub neighbor: u64,
 }
 
 impl LeftOut {
-    /// All causes together.
+    /// The sum over all causes.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.host + self.generator + self.neighbor
@@ -84,22 +84,22 @@ impl LeftOut {
     }
 }
 
-/// Which cycles of each variant count.
+/// The cycles of each variant that count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validity {
-    /// For each variant, for each cycle: why it is left out, if it is.
+    /// For each variant and each cycle, the cause for leaving it out, if any.
     left_out: Vec<Vec<Option<Cause>>>,
 }
 
 impl Validity {
     /// Decides about the cycles of a round.
     ///
-    /// `medians_ns` holds the median latency of each variant, 0 where it is unknown. `dues_ns` holds
-    /// the begin of each cycle, and as its last element the end of the plan. All times are in
-    /// nanoseconds from the start of the load.
+    /// `medians_ns` contains the median latency of each variant, 0 if it is unknown. `dues_ns` contains the
+    /// begin of each cycle, and as its last element the end of the plan. All times are in nanoseconds from
+    /// the start of the load.
     ///
     /// # Panics
-    /// When `dues_ns` does not rise, or a disturbance names a variant that does not exist.
+    /// If `dues_ns` does not rise, or a disturbance names a variant that does not exist.
     #[must_use]
     pub fn of(medians_ns: &[u64], dues_ns: &[u64], disturbances: &[Disturbance]) -> Validity {
         let cycles = dues_ns.len().saturating_sub(1);
@@ -132,13 +132,13 @@ impl Validity {
         self.cause(variant, cycle).is_none()
     }
 
-    /// Returns why a cycle of a variant is left out; `None` if it counts.
+    /// Returns the cause for leaving out a cycle of a variant, or `None` if the cycle counts.
     #[must_use]
     pub fn cause(&self, variant: usize, cycle: usize) -> Option<Cause> {
         self.left_out[variant][cycle]
     }
 
-    /// How many of these cycles of a variant were left out.
+    /// Counts these cycles of a variant that were left out.
     #[must_use]
     pub fn left_out_of(&self, variant: usize, cycles: impl Iterator<Item = usize>) -> LeftOut {
         let mut counts = LeftOut::default();
@@ -147,7 +147,7 @@ impl Validity {
         counts
     }
 
-    /// How many cycles of a variant were left out.
+    /// Counts all cycles of a variant that were left out.
     #[must_use]
     pub fn left_out(&self, variant: usize) -> LeftOut {
         let mut counts = LeftOut::default();
@@ -157,7 +157,7 @@ impl Validity {
     }
 }
 
-/// The first cause stays, in the order of [`Cause`].
+/// Keeps the first cause, in the order of [`Cause`].
 fn mark(place: &mut Option<Cause>, cause: Cause) {
     *place = Some(place.map_or(cause, |before| before.min(cause)));
 }

@@ -1,14 +1,14 @@
 //! Counts of durations in nanoseconds, in the format that HdrHistogram tools read.
 //!
-//! Every value is kept to three significant digits, so a bucket is never wider than 0.1 % of its
-//! value and two histograms add up exactly, in any order. Memory is constant (about 270 KiB),
-//! whatever the number of samples.
+//! Every value is kept to three significant digits. A bucket is therefore never wider than 0.1 % of its
+//! value, and two histograms add up exactly, in any order. Memory is constant (about 270 KiB) for any number
+//! of samples.
 //!
-//! All figures are computed from the buckets, so they are the same before [`Histogram::encode`]
-//! and after [`Histogram::decode`]: the format has no place for the exact smallest and largest
-//! sample. Where a bucket stands for a single value, the conventions of HdrHistogram hold, so
-//! that other tools print the same numbers for the same recording: quantiles and the maximum are
-//! the upper edge of their bucket, the minimum is the lower edge.
+//! All figures are computed from the buckets, so they are the same before [`Histogram::encode`] and after
+//! [`Histogram::decode`]. The format has no place for the exact smallest and largest sample. If a bucket
+//! stands for a single value, the conventions of HdrHistogram hold. Quantiles and the maximum are the upper
+//! edge of their bucket, the minimum is the lower edge. Other tools then print the same numbers for the same
+//! recording.
 
 use std::fmt;
 use std::io::Read;
@@ -20,19 +20,19 @@ use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerial
 
 use crate::trimmed;
 
-/// Durations in nanoseconds, counted.
+/// Counted durations in nanoseconds, at most one hour.
 #[derive(Clone, PartialEq)]
 pub struct Histogram {
     counts: hdrhistogram::Histogram<u64>,
 }
 
-/// Why a text is not a histogram.
+/// The reason why a text is not a histogram.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The text is not base64.
     #[error("expected a histogram in base64, found {0}")]
     NotBase64(base64::DecodeError),
-    /// The first bytes are not those of a compressed V2 histogram.
+    /// The first bytes do not belong to a compressed V2 histogram.
     #[error(
         "expected a compressed HdrHistogram V2 (its text starts with `HISTFAAA`), found another format"
     )]
@@ -43,16 +43,16 @@ pub enum DecodeError {
     /// The content inflates to more than any histogram needs.
     #[error("the histogram inflates to more than {limit} bytes")]
     TooLarge {
-        /// The most bytes accepted.
+        /// Largest accepted size in bytes.
         limit: u64,
     },
-    /// Finer than any histogram of ours.
+    /// The histogram has more significant digits than ours.
     #[error(
         "expected a histogram of at most {} significant digits, found {digits}",
         Histogram::SIGNIFICANT_DIGITS
     )]
     TooFine {
-        /// Its significant digits.
+        /// Significant digits of the decoded histogram.
         digits: u32,
     },
     /// The inflated bytes are not a V2 histogram.
@@ -64,7 +64,7 @@ impl Histogram {
     /// One hour. Larger values are recorded as this one, see [`Histogram::saturated`].
     pub const MAX_NS: u64 = 3_600_000_000_000;
 
-    /// The share of the samples, the shortest first, whose mean is called typical.
+    /// The share of the samples, the shortest first, that the typical latency averages.
     pub const TYPICAL_SHARE: f64 = trimmed::TYPICAL_SHARE;
 
     const SIGNIFICANT_DIGITS: u8 = 3;
@@ -76,7 +76,7 @@ impl Histogram {
     /// The head, and the largest payload with three digits: 64 x 1,024 counts of 9 bytes.
     const INFLATED_BYTES_MAX: u64 = Self::HEAD_BYTES + 64 * 1024 * 9;
 
-    /// What a V2 histogram has before its counts.
+    /// Length in bytes of a V2 histogram's header, before its counts.
     const HEAD_BYTES: u64 = 40;
 
     /// An empty histogram for values of 0 ns to one hour.
@@ -91,8 +91,8 @@ impl Histogram {
     /// Counts one duration. Takes a few nanoseconds and never allocates.
     #[inline]
     pub fn record_ns(&mut self, value: u64) {
-        // Cut here, because beyond its bounds the library would count into the last bucket, whose
-        // edge is above one hour.
+        // Clipped here, because the library would count a larger value into the last bucket, and that has an
+        // edge above one hour.
         self.counts.saturating_record(value.min(Self::MAX_NS));
     }
 
@@ -102,74 +102,74 @@ impl Histogram {
             .saturating_record_n(value.min(Self::MAX_NS), count);
     }
 
-    /// Adds all counts of another histogram; exact, and the order of additions does not matter.
+    /// Adds all counts of another histogram. The sum is exact, and the order of additions does not matter.
     pub fn add(&mut self, other: &Histogram) {
         self.counts
             .add(&other.counts)
             .expect("all histograms of this type have the same bounds");
     }
 
-    /// Number of recorded durations.
+    /// Number of durations that were recorded.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.counts.len()
     }
 
-    /// Whether nothing was recorded.
+    /// True if the histogram has no samples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// How many of the recorded durations were one hour (to three digits) or longer, and so
-    /// count as one hour in every other figure.
+    /// Number of recorded durations of one hour (to three digits) or more. They count as one hour in every
+    /// other figure.
     #[must_use]
     pub fn saturated(&self) -> u64 {
         self.counts.count_at(Self::MAX_NS)
     }
 
-    /// Shortest duration, to three digits (lower edge of its bucket); `None` when empty.
+    /// Shortest duration, to three digits (lower edge of its bucket). `None` when empty.
     #[must_use]
     pub fn min_ns(&self) -> Option<u64> {
         (!self.is_empty()).then(|| self.counts.min())
     }
 
-    /// Longest duration, to three digits (upper edge of its bucket); `None` when empty.
+    /// Longest duration, to three digits (upper edge of its bucket). `None` when empty.
     #[must_use]
     pub fn max_ns(&self) -> Option<u64> {
         (!self.is_empty()).then(|| self.counts.max())
     }
 
-    /// Mean over all samples; `None` when empty.
+    /// Mean over all samples. `None` when empty.
     #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         (!self.is_empty()).then(|| self.counts.mean())
     }
 
-    /// Mean over the share `kept` of all samples, the shortest first (a trimmed mean, cut on one side);
-    /// `None` when empty. Where the cut is inside of a bucket, or of a sample, that counts in part.
+    /// Mean over the share `kept` of all samples, the shortest first (a trimmed mean, cut on one side).
+    /// `None` when empty. If the cut is inside of a bucket or a sample, the bucket or sample counts in part.
     ///
     /// # Panics
-    /// When `kept` is not above 0 and at most 1.
+    /// If `kept` is not above 0 and at most 1.
     #[must_use]
     pub fn trimmed_mean_ns(&self, kept: f64) -> Option<f64> {
         let buckets = self.counts.iter_recorded().map(|bucket| {
-            // The middle of a bucket, as in the mean of all.
+            // The middle of a bucket, as in the mean over all samples.
             let middle = self.counts.median_equivalent(bucket.value_iterated_to());
             (middle as f64, bucket.count_at_value() as f64)
         });
         trimmed::mean_of_sorted(buckets, self.len() as f64, kept)
     }
 
-    /// The spread of the mean over the share `kept` per sample, in nanoseconds: that of the mean of `n`
-    /// independent samples is smaller by the square root of `n`. `None` when empty.
+    /// Standard deviation per sample of the mean over the share `kept`, in nanoseconds. For the mean of `n`
+    /// independent samples, divide it by the square root of `n`. `None` when empty.
     ///
-    /// It is the standard deviation of the samples cut off at the quantile `kept`, divided by `kept`
-    /// (Tukey and McLaughlin, "Less vulnerable confidence and significance procedures for location based on a
-    /// single sample", 1963, for a cut on one side).
+    /// It is the standard deviation of the samples cut off at the quantile `kept`, divided by `kept`. The
+    /// source is Tukey and McLaughlin, "Less vulnerable confidence and significance procedures for location
+    /// based on a single sample", 1963, for a cut on one side.
     ///
     /// # Panics
-    /// When `kept` is not above 0 and at most 1.
+    /// If `kept` is not above 0 and at most 1.
     #[must_use]
     pub fn trimmed_spread_ns(&self, kept: f64) -> Option<f64> {
         assert!(kept > 0.0 && kept <= 1.0, "{kept} of the samples");
@@ -185,10 +185,9 @@ impl Histogram {
         Some((squares / all - mean * mean).max(0.0).sqrt() / kept)
     }
 
-    /// The typical latency of a mixture of requests, in nanoseconds; `None` without samples. Each
-    /// request is cut for itself (see [`Histogram::TYPICAL_SHARE`]) and counts by its weight; one
-    /// without samples does not count. Cut over all together, the slowest request alone would be what
-    /// is cut.
+    /// The typical latency of a mixture of requests, in nanoseconds. `None` without samples. Each request is
+    /// cut for itself (see [`Histogram::TYPICAL_SHARE`]) and counts by its weight. A request without samples
+    /// does not count. One cut over all requests together would remove only the slowest request.
     #[must_use]
     pub fn typical_of_mixture_ns(
         requests: impl IntoIterator<Item = (f64, Histogram)>,
@@ -200,22 +199,22 @@ impl Histogram {
         }))
     }
 
-    /// Standard deviation over all samples, every sample counted once (the divisor is the number
-    /// of samples); `None` when empty.
+    /// Standard deviation over all samples, every sample counted once (the divisor is the number of samples).
+    /// `None` when empty.
     #[must_use]
     pub fn stddev_ns(&self) -> Option<f64> {
         (!self.is_empty()).then(|| self.counts.stdev())
     }
 
-    /// The smallest duration (upper edge of its bucket) that at least the share `quantile` of all
-    /// samples does not exceed; `None` when empty. Shares outside of 0 to 1 count as 0 and 1.
+    /// The smallest duration (upper edge of its bucket) that at least the share `quantile` of all samples
+    /// does not exceed. `None` when empty. Shares outside of 0 to 1 count as 0 and 1.
     #[must_use]
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
         if self.is_empty() {
             return None;
         }
-        // The library takes the quantile 0 for the first bucket's upper edge; the minimum is the
-        // lower edge.
+        // For the quantile 0 the library returns the first bucket's upper edge. The minimum is the lower
+        // edge.
         if quantile <= 0.0 {
             return self.min_ns();
         }
@@ -223,12 +222,11 @@ impl Histogram {
         // 0.07 of 100 samples is 7.000000000000001 in binary, but means the 7th sample.
         let exact = quantile.min(1.0) * total;
         let rank = (exact - exact * 4.0 * f64::EPSILON).ceil().max(1.0);
-        // The library rounds up again; half a rank below, it cannot land on the next one.
+        // The library rounds up again. Half a rank below, it cannot reach the next rank.
         Some(self.counts.value_at_quantile((rank - 0.5) / total))
     }
 
-    /// Share of the samples (0 to 1) that are at or below `value`, to three digits; `None` when
-    /// empty.
+    /// Share of the samples (0 to 1) that are at or below `value`, to three digits. `None` when empty.
     #[must_use]
     pub fn share_at_or_below_ns(&self, value: u64) -> Option<f64> {
         (!self.is_empty()).then(|| self.counts.quantile_below(value))
@@ -252,11 +250,11 @@ impl Histogram {
         BASE64.encode(bytes)
     }
 
-    /// Reads the text of [`Histogram::encode`], or that of another HdrHistogram library. Values
-    /// of a histogram with another range or a coarser resolution are recorded anew with ours.
+    /// Reads the text of [`Histogram::encode`] or of another HdrHistogram library. A histogram with another
+    /// range or a coarser resolution is recorded again with our layout.
     ///
     /// # Errors
-    /// When the text is not a compressed V2 histogram.
+    /// If the text is not a compressed V2 histogram.
     pub fn decode(text: &str) -> Result<Histogram, DecodeError> {
         let bytes = BASE64.decode(text.trim()).map_err(DecodeError::NotBase64)?;
         let v2 = inflate(&bytes)?;
@@ -271,8 +269,7 @@ impl Histogram {
         let is_same_layout = decoded.low() == ours.counts.low()
             && decoded.high() == ours.counts.high()
             && decoded.sigfig() == ours.counts.sigfig();
-        // The same layout keeps every count as it is; another one is recorded again, at the upper
-        // edges.
+        // The same layout keeps every count unchanged. Another layout is recorded again, at the upper edges.
         if is_same_layout {
             ours.counts = decoded;
         } else {
@@ -284,8 +281,8 @@ impl Histogram {
     }
 }
 
-/// Inflates the compressed part and checks the lengths that it states, because the library
-/// allocates what a text asks for before it looks whether it is there.
+/// Inflates the compressed part and checks the lengths that it states. The library allocates the stated
+/// length before it checks that the data exists.
 fn inflate(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
     let compressed = bytes
         .strip_prefix(&Histogram::COMPRESSED_COOKIE)
@@ -294,7 +291,7 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
         .ok_or(DecodeError::OtherFormat)?;
     let mut v2 = Vec::new();
     ZlibDecoder::new(compressed)
-        // One byte more than allowed, so that too large differs from exactly at the limit.
+        // One byte more than allowed, to distinguish a size above the limit from the limit itself.
         .take(Histogram::INFLATED_BYTES_MAX + 1)
         .read_to_end(&mut v2)
         .map_err(DecodeError::Damaged)?;
@@ -307,8 +304,8 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
         let bytes = v2.get(place..place + 4)?;
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
     };
-    // Each digit more is ten times the buckets: with five, a text of a few bytes is 50 MB of counts
-    // and seconds of work.
+    // Each further digit needs ten times the buckets. With five digits, a text of a few bytes would take 50
+    // MB of counts and seconds of work.
     let digits = word(12).filter(|digits| *digits > u32::from(Histogram::SIGNIFICANT_DIGITS));
     if let Some(digits) = digits {
         return Err(DecodeError::TooFine { digits });
@@ -320,7 +317,7 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
             "it is shorter than its header states".to_owned(),
         ));
     }
-    // A run of 2^63 zeros: impossible in a histogram, and the library negates it unchecked.
+    // A run of 2^63 zeros. It is impossible in a histogram, and the library negates it unchecked.
     if v2.windows(9).any(|window| window == [0xff; 9]) {
         return Err(DecodeError::Malformed("a count is impossible".to_owned()));
     }

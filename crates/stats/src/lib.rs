@@ -1,14 +1,13 @@
 //! Quantiles, intervals and paired overhead: numbers in, numbers out.
 //!
-//! Inside a round, requests are counted in a [`Histogram`] that merges without loss. Between
-//! rounds, the unit of statistics is the round: requests of one round share its luck, so an
-//! interval over requests would be far too narrow. [`paired::overhead`] compares a variant with
-//! its baseline round by round; [`unpaired::overhead`] compares series that were not measured
-//! together; [`bootstrap::pooled_shift`] compares the requests of all rounds together.
-//! [`width`] tells how many rounds an interval of a wanted width takes.
+//! Inside a round, requests are counted in a [`Histogram`] that merges without loss. Between rounds, the unit
+//! of statistics is the round. Requests of one round share its conditions, so an interval over requests would
+//! be far too narrow. [`paired::overhead`] compares a variant with its baseline round by round.
+//! [`unpaired::overhead`] compares series that were not measured together. [`bootstrap::pooled_shift`]
+//! compares the requests of all rounds together. [`width`] computes the number of rounds for an interval of a
+//! given width.
 //!
-//! Absent on purpose: means over percentiles, p-values, and every test that treats requests as
-//! independent.
+//! Absent on purpose: means over percentiles, p-values, and every test that treats requests as independent.
 
 pub mod blocks;
 pub mod bootstrap;

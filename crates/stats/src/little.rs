@@ -1,65 +1,64 @@
 //! Little's law for a closed loop: connections = throughput x mean latency.
 //!
-//! It holds for any closed loop without think time whatever the server does, so a run that breaks
-//! it was measured wrongly: answers lost, time not counted, or connections that did not work
-//! (Little, "A Proof for the Queuing Formula L = λW", 1961).
+//! The law holds for any closed loop without think time, regardless of the server. If a run breaks it,
+//! responses were lost, time was not counted, or connections did not work (Little, "A Proof for the Queuing
+//! Formula L = λW", 1961).
 //!
-//! The law is about a system in steady state, and a load has an end: once no more is
-//! sent, connections fall idle one after the other while the last answers are awaited. So only the
-//! time in which sending was allowed is judged. How much of the latencies lies in it is not known
-//! to the last request, but it has bounds: the end kept at least one connection busy, and at most
-//! all of them. In a long round the bounds are as good as one number; in a short one with slow
-//! answers they are wide, and say so.
+//! The law is about a system in steady state, and a load has an end. When sending stops, connections fall
+//! idle one after the other while the last responses arrive. So only the time of sending is judged. The part
+//! of the latencies that lies in it is not known exactly, but it has bounds. In the time after sending, at
+//! least one connection was busy, and at most all of them. In a long round the bounds are as good as one
+//! number. In a short round with slow responses they are wide, and the result shows that.
 
-/// One closed loop from its start to its last answer.
+/// One closed loop from its start to its last response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClosedLoop {
-    /// Connections, each with at most one request under way.
+    /// Number of connections, each with at most one request in flight.
     pub connections: u32,
-    /// How long sending was allowed, in seconds.
+    /// Time of sending, in seconds.
     pub sending_s: f64,
-    /// From then to the last answer, in seconds.
+    /// Time from the last send to the last response, in seconds.
     pub draining_s: f64,
     /// Sum of all latencies, in seconds.
     pub latency_sum_s: f64,
-    /// Connection time that was busy, or may have been, without being in a latency: opening
-    /// connections again, work of the generator between an answer and the next send, a generator
-    /// that was kept from running. In seconds.
+    /// Connection time in seconds that was busy, or may have been, without being in a latency. Examples are
+    /// the reopening of connections, work of the generator between a response and the next send, and a
+    /// generator that could not run.
     pub unseen_s: f64,
 }
 
-/// How well closed loops obey Little's law, as the busy share of all connection time: 1 when the
-/// law holds, less when connections idled or answers were lost, more when time was counted twice.
+/// The busy share of all connection time, as a check of Little's law. It is 1 if the law holds. It is less if
+/// connections idled or responses were lost, and more if time was counted twice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Little {
-    /// The least it can have been.
+    /// Lower bound of the busy share.
     pub low: f64,
-    /// The most it can have been.
+    /// Upper bound of the busy share.
     pub high: f64,
 }
 
 impl Little {
-    /// How far the law is broken for certain: the distance of 1 from the bounds.
+    /// The distance of 1 from the bounds: the violation of the law that is certain.
     #[must_use]
     pub fn apart(&self) -> f64 {
         (self.low - 1.0).max(1.0 - self.high).max(0.0)
     }
 }
 
-/// Checks several loops together, each weighing by its connection time. None when nothing was
-/// sent for any time, or when a figure is not finite.
+/// Checks several loops together, each weighted by its connection time. `None` if the time of sending is 0,
+/// or if a figure is not finite.
 #[must_use]
 pub fn little(loops: &[ClosedLoop]) -> Option<Little> {
     let (mut low_s, mut high_s, mut all_s) = (0.0, 0.0, 0.0);
     for one in loops {
         let connections = f64::from(one.connections);
-        // If all connections were busy to the end, the drain took this much of the latencies; if
-        // only one was, it took the time of one.
+        // If all connections were busy to the end, the drain took this part of the latencies. If only one was
+        // busy, it took the time of one.
         low_s += one.latency_sum_s - connections * one.draining_s;
         high_s += one.latency_sum_s - one.draining_s + one.unseen_s;
         all_s += connections * one.sending_s;
     }
-    // No fewer connections than none can have been busy.
+    // The number of busy connections cannot be negative.
     let (low, high) = (low_s.max(0.0) / all_s, high_s / all_s);
     (all_s > 0.0 && low.is_finite() && high.is_finite()).then_some(Little { low, high })
 }
@@ -68,8 +67,8 @@ pub fn little(loops: &[ClosedLoop]) -> Option<Little> {
 mod tests {
     use super::*;
 
-    /// 100 connections on a server with 0.2 ms service time: each answer takes 20 ms, and the last
-    /// 100 of them arrive one after the other within 20 ms.
+    /// 100 connections on a server with 0.2 ms service time. Each response takes 20 ms, and the last 100 of
+    /// them arrive one after the other within 20 ms.
     const LAWFUL: ClosedLoop = ClosedLoop {
         connections: 100,
         sending_s: 1.0,
@@ -87,7 +86,7 @@ mod tests {
 
     #[test]
     fn lost_answers_break_the_law() {
-        // As many answers as the server gave, but 5 % of the connections hung all the time.
+        // All responses of the server arrived, but 5 % of the connections hung all the time.
         let lost = ClosedLoop {
             latency_sum_s: LAWFUL.latency_sum_s * 0.95,
             ..LAWFUL
@@ -99,7 +98,7 @@ mod tests {
 
     #[test]
     fn no_connections_are_fewer_than_none() {
-        // One answer of 1 s among many short ones: the end may have been all of the latencies.
+        // One response of 1 s among many short ones. The time after sending may contain all of the latencies.
         let slow_end = ClosedLoop {
             connections: 50,
             sending_s: 0.1,
@@ -122,7 +121,7 @@ mod tests {
 
     #[test]
     fn connections_that_idle_at_the_end_do_not_break_the_law() {
-        // Three of four connections end at once, the last answer takes another 30 ms of 100 ms.
+        // Three of four connections end at once. The last response takes another 30 ms of 100 ms.
         let short = ClosedLoop {
             connections: 4,
             sending_s: 0.1,

@@ -1,9 +1,9 @@
 //! Several variants against one baseline.
 //!
-//! With ten variants that all equal the baseline, ten intervals of 95 % together are wrong about
-//! once in three labs. Bonferroni's correction asks more of each, so that *all* of them hold
-//! together with the overall confidence. It is a little conservative here, where all comparisons
-//! share the baseline, and it needs no assumption at all.
+//! With ten variants that all equal the baseline, ten intervals of 95 % together are wrong about once in
+//! three labs. Bonferroni's correction gives each interval more confidence, so that *all* of them hold
+//! together with the overall confidence. It is a little conservative here, because all comparisons share the
+//! baseline, and it needs no assumption at all.
 
 use crate::paired;
 
@@ -17,15 +17,15 @@ pub fn per_comparison_confidence(overall: f64, comparisons: usize) -> f64 {
     1.0 - (1.0 - overall) / comparisons
 }
 
-/// The fewest rounds with which so many comparisons can be made at this overall confidence: 6 for 0.95,
-/// however many they are.
+/// The fewest rounds that allow this number of comparisons at this overall confidence. For 0.95 it is 6 for
+/// any number.
 #[must_use]
 pub fn rounds_needed(overall: f64, comparisons: usize) -> usize {
     paired::rounds_needed(per_comparison_confidence(overall, comparisons))
 }
 
-/// The fewest rounds with which so many comparisons have intervals by their signed ranks, which are narrower
-/// than those of Student's t and need no normal differences: for 0.95, 6 for one comparison, 7 for two or
+/// The fewest rounds that give this number of comparisons intervals by their signed ranks. These are narrower
+/// than intervals by Student's t and need no normal differences. For 0.95: 6 for one comparison, 7 for two or
 /// three, 8 for four to six.
 #[must_use]
 pub fn rounds_by_ranks(overall: f64, comparisons: usize) -> usize {

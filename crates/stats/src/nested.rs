@@ -1,4 +1,4 @@
-//! Rounds and what is in them: where the scatter comes from, and how long a round should be.
+//! Rounds and their blocks: sources of scatter, and the best length of a round.
 //!
 //! A round is a start of a system and a load after it. Its figure scatters because starts differ, and because
 //! the load of one round is short. More seconds in a round help against the second reason only. So there is a
@@ -6,22 +6,22 @@
 
 use crate::sample;
 
-/// Where the scatter of rounds comes from, in the square of the unit of the values.
+/// The components of the scatter of rounds, in the square of the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Components {
-    /// The variance between rounds: what starts differ by.
+    /// The variance between rounds, caused by different starts.
     pub between: f64,
     /// The variance of a block within a round.
     pub within: f64,
 }
 
 impl Components {
-    /// The components of rounds that were cut into equally many blocks, by the analysis of variance: `within` is
-    /// the mean variance of the blocks of a round, and `between` is the variance of the means of rounds less
-    /// `within` divided by the number of blocks, at least 0.
+    /// Computes the components of rounds that were cut into equally many blocks, by the analysis of variance.
+    /// `within` is the mean variance of the blocks of a round. `between` is the variance of the means of
+    /// rounds less `within` divided by the number of blocks, at least 0.
     ///
-    /// None with fewer than two rounds or blocks, with rounds of different numbers of blocks, and with values
-    /// that are not finite.
+    /// `None` with fewer than two rounds or blocks, with rounds of different numbers of blocks, and with
+    /// values that are not finite.
     #[must_use]
     pub fn of(rounds: &[Vec<f64>]) -> Option<Components> {
         let blocks = rounds.first()?.len();
@@ -47,22 +47,22 @@ impl Components {
         })
     }
 
-    /// The variance of the mean of a round of so many blocks: `between + within / blocks`.
+    /// The variance of the mean of a round of `blocks` blocks: `between + within / blocks`.
     #[must_use]
     pub fn of_round(&self, blocks: f64) -> f64 {
         self.between + self.within / blocks
     }
 
-    /// The number of blocks of a round that makes an interval narrowest in a given time, where a round costs
-    /// `start` in addition to `block` for each block, both in the same unit:
-    /// `sqrt(start / block * within / between)`. Infinite where starts do not differ.
+    /// The number of blocks of a round that makes an interval narrowest in a given time:
+    /// `sqrt(start / block * within / between)`. A round costs `start` in addition to `block` for each block,
+    /// both in the same unit. Infinite if starts do not differ.
     #[must_use]
     pub fn blocks_best(&self, start: f64, block: f64) -> f64 {
         (start / block * self.within / self.between).sqrt()
     }
 
-    /// How wide an interval is with rounds of `other` blocks, as a share of its width with rounds of `blocks`
-    /// blocks, in the same time.
+    /// The width of an interval with rounds of `other` blocks, as a share of its width with rounds of
+    /// `blocks` blocks, in the same time.
     #[must_use]
     pub fn width(&self, blocks: f64, other: f64, start: f64, block: f64) -> f64 {
         let cost = |blocks: f64| self.of_round(blocks) * (start + block * blocks);
@@ -76,7 +76,7 @@ mod tests {
     use crate::normal;
     use crate::random::Random;
 
-    /// Rounds with these standard deviations between them and of their blocks.
+    /// Rounds with these standard deviations between rounds and of their blocks.
     fn rounds(seed: u64, rounds: usize, blocks: usize, between: f64, within: f64) -> Vec<Vec<f64>> {
         let mut random = Random::new(seed);
         let mut draw = || {

@@ -1,18 +1,18 @@
-//! The standard normal distribution, as far as intervals need it.
+//! The standard normal distribution, limited to the functions that intervals need.
 
 use std::f64::consts::SQRT_2;
 
 /// Probability of a standard normal value at or below `z`.
 pub(crate) fn cumulative(z: f64) -> f64 {
-    // By `erfc`, which keeps its precision in the tail, where `1 - erf` has lost all digits.
+    // By `erfc`, which keeps its precision in the tail. `1 - erf` has lost all digits there.
     0.5 * libm::erfc(-z / SQRT_2)
 }
 
-/// The `z` with the given probability below it; `probability` lies strictly between 0 and 1.
+/// The `z` with the given probability below it. `probability` lies strictly between 0 and 1.
 ///
-/// By bisection: it is called once per interval, and has no coefficients to mistype.
+/// By bisection, because it is called once per interval and has no coefficients to mistype.
 pub(crate) fn quantile(probability: f64) -> f64 {
-    // 40 deviations: the tail beyond is below the smallest number that a float can hold.
+    // 40 deviations, because the tail beyond them is below the smallest number that a float can hold.
     let mut low = -40.0;
     let mut high = 40.0;
     // 100 halvings of the range reach the last bit of a float.

@@ -1,13 +1,12 @@
-//! Finds the stretches in which the systems of one variant kept the cores from another variant.
+//! Finds the stretches of time when the systems of one variant kept the cores from another variant.
 //!
-//! Side by side, the systems of all variants share the cores. A request that waits for a database or a
-//! timer disturbs no neighbor, however long it takes. A request that keeps a core busy does. The
-//! difference is in the processor time that each variant's systems have used, read every few
-//! milliseconds.
+//! Side by side, the systems of all variants share the cores. A request that waits for a database or a timer
+//! disturbs no neighbor, however long it takes. A request that keeps a core busy does. The processor time of
+//! each variant's systems, read every few milliseconds, shows the difference.
 //!
-//! A variant that was busy in a stretch itself keeps its requests of it. Two variants that are busy
-//! together usually have a common cause, such as the same heavy request of the plan. To leave these
-//! requests out for both would remove the cost that they should show.
+//! A variant that was busy in a stretch itself keeps its requests of that stretch. Two variants that are busy
+//! together usually have a common cause, such as the same heavy request of the plan. If both left these
+//! requests out, the cost that they should show would be removed.
 
 use crate::cycles::{Cause, Disturbance};
 
@@ -24,21 +23,21 @@ pub struct Reading {
 /// A variant that used at least this share of a core in a stretch was busy itself.
 const BUSY_SHARE: f64 = 0.5;
 
-/// A stretch beside an occupied one belongs to it when others used at least this share of a core.
+/// A stretch next to an occupied one belongs to it if other variants used at least this share of a core.
 const EDGE_SHARE: f64 = 0.25;
 
-/// What a core less than all cores leaves to the generator and to background work.
+/// Share of a core that is left for the generator and background work when the rest is occupied.
 const SPARE: f64 = 0.1;
 
-/// Returns the stretches in which other variants occupied the cores, for each variant that they
-/// disturbed. `cores` is how many cores the systems may use.
+/// Returns the stretches of time when other variants occupied the cores, for each variant that they
+/// disturbed. `cores` is the number of cores that the systems may use.
 ///
-/// Others occupy the cores in a stretch when they use nearly one core, or on a machine of more than two
-/// cores, when they leave hardly one. Stretches on both sides in which they used a quarter of a core
-/// belong to it, since readings cut the beginning and the end of the work.
+/// Other variants occupy the cores in a stretch if they use nearly one core. On a machine of more than two
+/// cores, they do so if they leave hardly one core. Readings cut the beginning and the end of the work. So a
+/// stretch on either side belongs to it if they used a quarter of a core there.
 ///
 /// # Panics
-/// When the readings are of different numbers of variants.
+/// If the readings are of different numbers of variants.
 #[must_use]
 pub fn occupied(readings: &[Reading], cores: usize) -> Vec<Disturbance> {
     let variants = readings.first().map_or(0, |reading| reading.used_ns.len());

@@ -1,23 +1,22 @@
-//! Paired overhead: how much higher a variant is than its baseline, and how sure that is.
+//! Paired overhead: the difference between a variant and its baseline, and its uncertainty.
 //!
-//! The unit is the round. Every round measures baseline and variant once, close together, so slow
-//! drift of the machine cancels in the difference. The estimate is the Hodges-Lehmann estimate of
-//! the per-round differences (the median of all pairwise averages): one spoiled round hardly
-//! moves it. The interval is the one that belongs to Wilcoxon's signed-rank test, exact for small
-//! numbers of rounds.
+//! The unit is the round. Every round measures baseline and variant once, close together, so slow drift of
+//! the machine cancels in the difference. The estimate is the Hodges-Lehmann estimate of the per-round
+//! differences (the median of all pairwise averages), and one spoiled round hardly moves it. The interval
+//! belongs to Wilcoxon's signed-rank test, exact for small numbers of rounds.
 //!
-//! Signed-rank statistics are whole numbers, so only some confidences exist for a given number of
-//! rounds: at 6 rounds 96.9 % and 93.8 %, and nothing between them. The ends of an interval are
+//! Signed-rank statistics are whole numbers, so only some confidences exist for a given number of rounds. At
+//! 6 rounds they are 96.9 % and 93.8 %, without a value between them. The ends of an interval are
 //! interpolated between the two. With `n` rounds the signed ranks support no more confidence than
 //! `1 - 2 / 2^n`, so fewer than 6 rounds never support 95 %.
 //!
-//! Several variants need more confidence for each of them, which 6 or 7 rounds do not have by their
-//! signed ranks. Then the interval is that of Student's t around the mean, which assumes that
-//! differences of rounds are normal. It is wider, and one spoiled round makes it much wider.
+//! Several variants need more confidence for each of them, and 6 or 7 rounds do not have it by their signed
+//! ranks. Then the interval is the interval of Student's t around the mean. It assumes that differences of
+//! rounds are normal. It is wider, and one spoiled round makes it much wider.
 //!
 //! Both intervals assume that rounds do not depend on one another, and that their differences lie
-//! symmetrically around the true one. Of others, the estimate is the pseudo-median: the median of the
-//! mean of two rounds.
+//! symmetrically around the true one. For asymmetric differences, the estimate is the pseudo-median: the
+//! median of the mean of two rounds.
 //!
 //! Absent on purpose: p-values, and claims without an interval.
 
@@ -29,16 +28,16 @@ use crate::student;
 /// A range that contains the true value with the stated confidence, in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Lower end.
+    /// Lower end, in the unit of the values.
     pub low: f64,
-    /// Upper end.
+    /// Upper end, in the unit of the values.
     pub high: f64,
     /// Confidence, strictly between 0 and 1.
     pub confidence: f64,
 }
 
 impl Interval {
-    /// Whether `value` lies inside or on an end.
+    /// True if `value` lies inside the interval or on an end.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
@@ -54,36 +53,35 @@ impl Interval {
 /// A value with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// Best single value.
+    /// The best single value.
     pub value: f64,
-    /// None when there are too few rounds for the confidence asked for.
+    /// `None` if there are too few rounds for the requested confidence.
     pub interval: Option<Interval>,
 }
 
-/// What a variant costs compared with its baseline.
+/// The cost of a variant compared with its baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overhead {
     /// Variant minus baseline, in the unit of the values.
     pub difference: Estimate,
-    /// Variant divided by baseline, from the differences of logarithms; `None` when a value is not
-    /// positive.
+    /// Variant divided by baseline, from the differences of logarithms. `None` if a value is not positive.
     pub ratio: Option<Estimate>,
     /// Median of the variant minus median of the baseline, to compare with `difference`.
     pub difference_of_medians: f64,
-    /// What may be said.
+    /// The conclusion that the interval of `difference` allows.
     pub claim: Claim,
 }
 
 impl Overhead {
-    /// Whether the estimate points one way and the plain difference of medians the other, which
-    /// happens when rounds fall into several groups. Then neither number tells the story alone.
+    /// True if the estimate and the plain difference of medians have opposite signs. It happens when rounds
+    /// fall into several groups. Then neither number alone describes the difference.
     #[must_use]
     pub fn is_sign_disputed(&self) -> bool {
         self.difference.value * self.difference_of_medians < 0.0
     }
 }
 
-/// What may be said about a difference: whether its interval excludes zero, and on which side.
+/// A conclusion about a difference, from the position of its interval relative to zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// The variant's values are higher.
@@ -92,27 +90,27 @@ pub enum Claim {
     Lower,
     /// The interval contains zero. Not a proof that there is no difference.
     NoDifferenceShown,
-    /// This many rounds could never support the confidence asked for.
+    /// This many rounds could never support the requested confidence.
     TooFewRounds {
-        /// The fewest rounds that could.
+        /// The fewest rounds that could support it.
         needed: usize,
     },
 }
 
-/// Why two series cannot be compared.
+/// The reason why two series cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum PairError {
-    /// Pairs need equally many values.
+    /// The series have different lengths.
     #[error(
         "expected {baseline} rounds of the variant, the number of the baseline, found {variant}"
     )]
     Unequal {
-        /// Rounds of the baseline.
+        /// Number of rounds of the baseline.
         baseline: usize,
-        /// Rounds of the variant.
+        /// Number of rounds of the variant.
         variant: usize,
     },
-    /// Both series are empty.
+    /// Both series have no values.
     #[error("expected at least one round, found none")]
     NoRounds,
     /// A value is infinite or not a number.
@@ -126,37 +124,38 @@ pub enum PairError {
     /// A confidence outside of its range.
     #[error("expected a confidence between 0 and 1, such as 0.95, found {confidence}")]
     Confidence {
-        /// The confidence asked for.
+        /// The requested confidence.
         confidence: f64,
     },
 }
 
-/// Compares a variant with its baseline; values with the same index belong to the same round.
+/// Compares a variant with its baseline. Values with the same index belong to the same round.
 ///
 /// # Errors
-/// When the series differ in length, are empty or hold a value that is not finite, or when
-/// `confidence` does not lie strictly between 0 and 1.
+/// If the series differ in length, are empty or contain a value that is not finite, or if `confidence` does
+/// not lie strictly between 0 and 1.
 pub fn overhead(baseline: &[f64], variant: &[f64], confidence: f64) -> Result<Overhead, PairError> {
     let unchanged = <[f64]>::to_vec;
     between(baseline, variant, confidence, unchanged, unchanged)
 }
 
-/// Returns the rounds that [`overhead_adjusted`] takes. `None` if the usual rounds alone have no interval of
-/// this confidence: a line through all would follow the other rounds, so that nothing is adjusted then.
+/// Returns the rounds that [`overhead_adjusted`] takes. `None` if the usual rounds are too few for an
+/// interval of this confidence. A line through all rounds would follow the unusual ones, so no value is
+/// adjusted then.
 #[must_use]
 pub fn usual_rounds(slowness: &[f64], confidence: f64) -> Option<Vec<usize>> {
     Some(usual(slowness)).filter(|rounds| rounds.len() >= rounds_needed(confidence))
 }
 
-/// As [`overhead`], over the [`usual_rounds`], in which the machine had its usual speed. As [`overhead`]
-/// over all rounds if there are none. `slowness` holds the
-/// logarithm of the machine's slowness in each round, and must contain neither of the two series.
+/// Like [`overhead`], over the [`usual_rounds`], when the machine had its usual speed. If there are no such
+/// rounds, it is [`overhead`] over all rounds. `slowness` contains the logarithm of the machine's slowness in
+/// each round, and must not depend on either of the two series.
 ///
-/// A difference grows in proportion to the slowness, and the logarithm of a ratio with its logarithm. So
-/// each is adjusted on its own scale, along which a line is the right shape.
+/// A difference grows in proportion to the slowness, and the logarithm of a ratio with its logarithm. So each
+/// is adjusted on its own scale, because a line has the right shape there.
 ///
 /// # Errors
-/// As [`overhead`].
+/// Like [`overhead`].
 pub fn overhead_adjusted(
     baseline: &[f64],
     variant: &[f64],
@@ -173,8 +172,8 @@ pub fn overhead_adjusted(
     between(baseline, variant, confidence, of_differences, of_ratios)
 }
 
-/// The differences of rounds that [`overhead_adjusted`] takes, adjusted; `None` for a round that it does not
-/// take. All differences as they are without [`usual_rounds`].
+/// The adjusted differences of the rounds that [`overhead_adjusted`] takes. `None` for any other round.
+/// Without [`usual_rounds`], all differences unchanged.
 #[must_use]
 pub fn differences_adjusted(
     baseline: &[f64],
@@ -220,7 +219,7 @@ fn between(
     let ratio = are_positive
         .then(|| {
             let logs: Vec<f64> = pairs()
-                // By `libm`, not by the platform: the same recording gives the same digits on every
+                // By `libm`, not by the platform, so that the same recording gives the same digits on every
                 // machine.
                 .map(|(base, value)| libm::log(*value) - libm::log(*base))
                 .collect();
@@ -259,7 +258,7 @@ fn check(baseline: &[f64], variant: &[f64], confidence: f64) -> Result<(), PairE
         return Err(PairError::NoRounds);
     }
     for (round, (&base, &value)) in baseline.iter().zip(variant).enumerate() {
-        // The difference is looked at too: that of two huge values can be infinite.
+        // The difference is checked too, because the difference of two huge values can be infinite.
         if let Some(value) = [base, value, value - base]
             .into_iter()
             .find(|value| !value.is_finite())
@@ -280,7 +279,8 @@ pub(crate) fn claim(interval: Interval) -> Claim {
     }
 }
 
-// The interval of logarithms has the same confidence: exponentiation keeps the order of its ends.
+// Exponentiates value and ends. The interval keeps its confidence, because exponentiation keeps the order of
+// its ends.
 pub(crate) fn exponentiate(logs: Estimate) -> Estimate {
     Estimate {
         value: libm::exp(logs.value),
@@ -292,9 +292,10 @@ pub(crate) fn exponentiate(logs: Estimate) -> Estimate {
     }
 }
 
-/// One series, one value per round: its Hodges-Lehmann estimate with the Wilcoxon interval, or with that of
-/// Student's t where the signed ranks of so few rounds do not support the confidence. None when there is no
-/// value or one that is not finite. The interval is `None` with fewer rounds than [`rounds_needed`].
+/// The Hodges-Lehmann estimate of one series with one value per round, and its Wilcoxon interval. If the
+/// signed ranks of few rounds do not support the confidence, it has the interval of Student's t. `None` for
+/// an empty series or a value that is not finite. The interval is `None` with fewer rounds than
+/// [`rounds_needed`].
 #[must_use]
 pub fn location(values: &[f64], confidence: f64) -> Option<Estimate> {
     let averages = walsh_averages(values)?;
@@ -307,7 +308,7 @@ pub fn location(values: &[f64], confidence: f64) -> Option<Estimate> {
     })
 }
 
-/// The interval of Student's t around the mean, which contains the estimate. None with fewer than
+/// The interval of Student's t around the mean, extended to contain the estimate. `None` with fewer than
 /// [`ROUNDS_BY_T`] rounds.
 fn interval_by_t(values: &[f64], estimate: f64, confidence: f64) -> Option<Interval> {
     let is_possible = confidence > 0.0 && confidence < 1.0;
@@ -325,26 +326,25 @@ fn interval_by_t(values: &[f64], estimate: f64, confidence: f64) -> Option<Inter
     })
 }
 
-/// Median of the averages of all pairs, each value paired with itself too (Hodges and Lehmann,
-/// "Estimates of Location Based on Rank Tests", 1963). None when there is no value or one that is
-/// not finite.
+/// Median of the averages of all pairs, each value paired with itself too (Hodges and Lehmann, "Estimates of
+/// Location Based on Rank Tests", 1963). `None` for an empty series or a value that is not finite.
 ///
-/// Memory grows with the square of the number of values: it is meant for rounds, not requests.
+/// Memory grows with the square of the number of values. It is meant for rounds, not requests.
 #[must_use]
 pub fn hodges_lehmann(values: &[f64]) -> Option<f64> {
     sample::median(&walsh_averages(values)?)
 }
 
-/// The interval of all centers that Wilcoxon's signed-rank test does not reject, with interpolated ends. None
-/// when the signed ranks of this many rounds do not support the confidence, when a value is not finite, or
-/// when `confidence` does not lie strictly between 0 and 1.
+/// The interval of all centers that Wilcoxon's signed-rank test does not reject, with interpolated ends.
+/// `None` if the signed ranks of this many rounds do not support the confidence. Also `None` if a value is
+/// not finite, or if `confidence` does not lie strictly between 0 and 1.
 #[must_use]
 pub fn wilcoxon_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let cut = signed_rank::cut(values.len(), confidence)?;
     cut_averages(&walsh_averages(values)?, cut, confidence)
 }
 
-/// The interval between the two places at which sorted averages are cut.
+/// The interval between the two positions that cut the sorted averages.
 pub(crate) fn cut_averages(averages: &[f64], cut: Cut, confidence: f64) -> Option<Interval> {
     let last = averages.len().checked_sub(1)?;
     let end = |outer: usize, inner: usize| -> Option<f64> {
@@ -380,8 +380,8 @@ pub(crate) fn walsh_averages(values: &[f64]) -> Option<Vec<f64>> {
 /// The fewest rounds that have an interval by Student's t. The signed ranks of as many support 95 %.
 const ROUNDS_BY_T: usize = 6;
 
-/// The fewest rounds whose interval can have this confidence: 5 for 0.9, 6 for 0.95 and more. Confidences
-/// of 1 and more need more rounds than can be counted, those of 0 and less need one.
+/// The fewest rounds that can have an interval of this confidence: 5 for 0.9, 6 for 0.95 and more.
+/// Confidences of 1 and more need more rounds than can be counted. Confidences of 0 and less need one.
 #[must_use]
 pub fn rounds_needed(confidence: f64) -> usize {
     match rounds_by_ranks(confidence) {
@@ -390,7 +390,7 @@ pub fn rounds_needed(confidence: f64) -> usize {
     }
 }
 
-/// The fewest rounds whose signed ranks support this confidence, so that its interval needs no normal
+/// The fewest rounds with signed ranks that support this confidence, so that the interval needs no normal
 /// differences: 6 for 0.95, 8 for 0.99. Confidences of 1 and more need more rounds than can be counted.
 #[must_use]
 pub fn rounds_by_ranks(confidence: f64) -> usize {

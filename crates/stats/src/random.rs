@@ -1,7 +1,7 @@
 //! Repeatable randomness: SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
 //! Generators", OOPSLA 2014). Intervals that use it are the same on every machine.
 
-/// A sequence of pseudo-random numbers that depends on nothing but its seed.
+/// A sequence of pseudo-random numbers that depends only on its seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Random {
     state: u64,
@@ -12,7 +12,7 @@ impl Random {
         Random { state: seed }
     }
 
-    /// 64 uniform bits.
+    /// Returns 64 uniform bits.
     pub(crate) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let bits = self.state;

@@ -1,10 +1,10 @@
 //! The distribution of the Mann-Whitney statistic, cut at a confidence.
 //!
-//! The statistic counts the pairs, one value of each series, in which the second is the larger.
-//! Under the null hypothesis every order of the values is equally likely, so its distribution
-//! follows from that of series shorter by one value: the largest value of all belongs to the first
-//! series or to the second (Mann and Whitney, "On a Test of Whether one of Two Random Variables is
-//! Stochastically Larger than the Other", 1947).
+//! The statistic counts the pairs, one value of each series, with the larger value in the second series.
+//! Under the null hypothesis every order of the values is equally likely. The largest value of all belongs to
+//! the first series or to the second. So the distribution follows from the distributions of series shorter by
+//! one value. The source is Mann and Whitney, "On a Test of Whether one of Two Random Variables is
+//! Stochastically Larger than the Other", 1947.
 
 use crate::normal;
 use crate::signed_rank::{Cut, cut_of};
@@ -13,8 +13,8 @@ use crate::signed_rank::{Cut, cut_of};
 /// approximation is right to a tenth of a percentage point.
 const EXACT_PAIRS_MAX: usize = 2500;
 
-/// The cut of the sorted differences of all pairs with this confidence; `None` when even the whole range of
-/// the differences does not have it.
+/// The cut of the sorted differences of all pairs with this confidence. `None` if even the whole range of the
+/// differences does not have it.
 pub(crate) fn cut(first: usize, second: usize, confidence: f64) -> Option<Cut> {
     if first == 0 || second == 0 || !(confidence > 0.0 && confidence < 1.0) {
         return None;
@@ -44,10 +44,9 @@ fn lower_half(first: usize, second: usize) -> Vec<f64> {
             let share = own as f64 / (own + other) as f64;
             let shorter = by_second[other - 1].clone();
             let fewer = &mut by_second[other];
-            // Downwards, because `fewer[count - other]` must still be that of the series shorter by
-            // one value.
+            // Downwards, because `fewer[count - other]` must still belong to the series shorter by one value.
             for count in (0..=middle).rev() {
-                // A largest value of the first series is above all of the second.
+                // If the largest value belongs to the first series, it is above all values of the second.
                 let with_own = if count >= other {
                     fewer[count - other]
                 } else {
@@ -68,7 +67,7 @@ fn approximate(first: usize, second: usize, tail: f64) -> Option<Cut> {
     let (m, n) = (first as f64, second as f64);
     let mean = m * n / 2.0;
     let deviation = (m * n * (m + n + 1.0) / 12.0).sqrt();
-    // Half a step: the statistic is whole, the normal distribution is not.
+    // Half a step, because the statistic is a whole number and the normal distribution is continuous.
     let count = (mean + normal::quantile(tail) * deviation - 0.5).floor();
     let below = |count: f64| normal::cumulative((count + 0.5 - mean) / deviation);
     (count >= 0.0).then(|| Cut::between(count as usize + 1, [count, count + 1.0].map(below), tail))
@@ -78,8 +77,8 @@ fn approximate(first: usize, second: usize, tail: f64) -> Option<Cut> {
 mod tests {
     use super::*;
 
-    /// Critical values of the Mann-Whitney test, two-sided 5 %, as statistics books print them:
-    /// the first series has 4 to 10 values, the second from as many up to 20.
+    /// Critical values of the Mann-Whitney test, two-sided 5 %, as statistics books print them. The first
+    /// series has 4 to 10 values, the second from that number up to 20.
     const CRITICAL_AT_5_PERCENT: [&[usize]; 7] = [
         &[0, 1, 2, 3, 4, 4, 5, 6, 7, 8, 9, 10, 11, 11, 12, 13, 14],
         &[2, 3, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 17, 18, 19, 20],
@@ -122,7 +121,7 @@ mod tests {
         for (count, orders) in [1.0, 1.0, 2.0, 3.0].into_iter().enumerate() {
             assert!((found[count] - orders / 126.0).abs() < 1e-15, "{count}");
         }
-        // Their sum over both halves is 1; 20 pairs have a middle that belongs to neither.
+        // The sum over both halves is 1. 20 pairs have a middle that belongs to neither half.
         let sum: f64 = 2.0 * found.iter().sum::<f64>() - found[10];
         assert!((sum - 1.0).abs() < 1e-12, "{sum}");
     }

@@ -1,8 +1,8 @@
 //! Descriptive statistics of a few plain values, such as one figure per round or per window.
 //!
-//! All functions return `None` for an empty slice and when a value is not a number.
+//! All functions return `None` for an empty slice or a value that is not a number.
 
-/// Arithmetic mean.
+/// Arithmetic mean. `None` for an empty series or a value that is not a number.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() || has_nan(values) {
@@ -11,8 +11,8 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     Some(values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Sample standard deviation (the divisor is the number of values less one); `None` for fewer than
-/// two values.
+/// Sample standard deviation (the divisor is the number of values less one). `None` for fewer than two
+/// values.
 #[must_use]
 pub fn stddev(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
@@ -29,7 +29,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// Smallest value.
+/// Smallest value. `None` for an empty series or a value that is not a number.
 #[must_use]
 pub fn min(values: &[f64]) -> Option<f64> {
     if has_nan(values) {
@@ -38,7 +38,7 @@ pub fn min(values: &[f64]) -> Option<f64> {
     values.iter().copied().reduce(f64::min)
 }
 
-/// Largest value.
+/// Largest value. `None` for an empty series or a value that is not a number.
 #[must_use]
 pub fn max(values: &[f64]) -> Option<f64> {
     if has_nan(values) {
@@ -47,9 +47,9 @@ pub fn max(values: &[f64]) -> Option<f64> {
     values.iter().copied().reduce(f64::max)
 }
 
-/// Quantile by linear interpolation between the neighbors of position `(n - 1) * share` (type 7
-/// of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996; the default of R and
-/// NumPy). Shares outside of 0 to 1 count as 0 and 1.
+/// Quantile by linear interpolation between the neighbors of position `(n - 1) * share`. It is type 7 of
+/// Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996, and the default of R and NumPy. Shares
+/// outside of 0 to 1 count as 0 and 1.
 #[must_use]
 pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     if values.is_empty() || has_nan(values) || share.is_nan() {
@@ -66,7 +66,7 @@ pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let below = *sorted.get(index)?;
     let above = sorted.get(index + 1).copied().unwrap_or(below);
     let weight = position - position.floor();
-    // Not `below + weight * (above - below)` alone: that is NaN between equal infinities.
+    // Not `below + weight * (above - below)` alone, because that is NaN between equal infinities.
     if weight == 0.0 || below == above {
         return Some(below);
     }
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(median(&values), Some(4.5));
         assert_eq!(min(&values), Some(2.0));
         assert_eq!(max(&values), Some(9.0));
-        // Squares add up to 32; the divisor is 7, not 8.
+        // Squares add up to 32. The divisor is 7, not 8.
         assert_eq!(stddev(&values), Some((32.0_f64 / 7.0).sqrt()));
     }
 

@@ -1,13 +1,12 @@
-//! The shift function: how much later each quantile of the variant comes than that of its
-//! baseline (Doksum, "Empirical Probability Plots and Statistical Inference for Nonlinear Models
-//! in the Two-Sample Case", 1974).
+//! The shift function: the delay of each quantile of the variant against its baseline (Doksum, "Empirical
+//! Probability Plots and Statistical Inference for Nonlinear Models in the Two-Sample Case", 1974).
 //!
-//! The honest picture of an overhead: a cost that every request pays is a flat line, a cost that
-//! few pay shows at the right end only, where the mean hides it. The intervals of one shift
-//! function hold all at once (see [`crate::simultaneous`]), so its whole course may be read.
+//! It is the honest picture of an overhead. A cost that every request pays is a flat line. A cost that few
+//! requests pay shows at the right end only, and the mean would hide it. The intervals of one shift function
+//! hold all at once (see [`crate::simultaneous`]), so its whole course may be read.
 //!
-//! Quantiles are taken inside each round and compared round by round; quantiles of different
-//! rounds are never averaged into one.
+//! Quantiles are taken inside each round and compared round by round. Quantiles of different rounds are never
+//! averaged into one.
 
 use crate::histogram::Histogram;
 use crate::paired::{Estimate, PairError};
@@ -18,14 +17,14 @@ use crate::simultaneous;
 pub struct Shift {
     /// Share of requests, 0 to 1.
     pub quantile: f64,
-    /// This quantile of the variant minus that of the baseline, in ns.
+    /// This quantile of the variant minus the quantile of the baseline, in ns.
     pub difference_ns: Estimate,
 }
 
-/// Why there is no shift function.
+/// The reason why there is no shift function.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ShiftError {
-    /// The rounds make no pairs.
+    /// The rounds do not form pairs.
     #[error(transparent)]
     Pair(#[from] PairError),
     /// A round without any request has no quantiles.
@@ -36,12 +35,12 @@ pub enum ShiftError {
     },
 }
 
-/// The shift function at these quantiles; histograms with the same index belong to the same round.
-/// All intervals together have the given confidence; they are `None` when there are too few rounds.
+/// The shift function at these quantiles. Histograms with the same index belong to the same round. All
+/// intervals together have the given confidence. They are `None` if there are too few rounds.
 ///
 /// # Errors
-/// When the numbers of rounds differ or are 0, when a round is empty, or when `confidence` does
-/// not lie strictly between 0 and 1.
+/// If the numbers of rounds differ or are 0, if a round is empty, or if `confidence` does not lie strictly
+/// between 0 and 1.
 pub fn shift(
     baseline: &[Histogram],
     variant: &[Histogram],
@@ -51,8 +50,8 @@ pub fn shift(
     check(baseline, variant, confidence)?;
     let differences: Vec<Vec<f64>> = quantiles
         .iter()
-        // The quantile of each round, then the difference within the round; the order matters, see
-        // the module.
+        // The quantile of each round, then the difference within the round. The order matters, see the
+        // module.
         .map(|quantile| {
             (0..)
                 .zip(baseline.iter().zip(variant))
@@ -66,7 +65,7 @@ pub fn shift(
         })
         .collect::<Result<_, _>>()?;
     let estimates = simultaneous::locations(&differences, confidence).unwrap_or_default();
-    // `check` has refused what could have no estimate; only an empty list of quantiles is left.
+    // `check` has rejected all other inputs without an estimate. Only an empty list of quantiles is left.
     Ok(quantiles
         .iter()
         .zip(estimates)
@@ -77,7 +76,7 @@ pub fn shift(
         .collect())
 }
 
-/// Whether the rounds make pairs, each of them with requests on both sides.
+/// Checks that the rounds form pairs and that each pair has requests on both sides.
 pub(crate) fn check(
     baseline: &[Histogram],
     variant: &[Histogram],
@@ -110,8 +109,8 @@ mod tests {
     const QUANTILES: [f64; 7] = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
     const MS: f64 = 1e6;
 
-    /// Ten rounds of 5,000 requests that take 5 to 5.5 ms, each round a little slower or faster
-    /// than the others; `cost` is what the variant adds to a request, in ms.
+    /// Ten rounds of 5,000 requests that take 5 to 5.5 ms, each round a little slower or faster than the
+    /// other rounds. `cost` is the cost that the variant adds to a request, in ms.
     fn rounds(seed: u64, cost: impl Fn(f64) -> f64) -> Vec<Histogram> {
         let mut random = Random::new(seed);
         let mut uniform = || (random.next() >> 11) as f64 / (1_u64 << 53) as f64;

@@ -1,8 +1,8 @@
 //! The distribution of Wilcoxon's signed-rank statistic, cut at a confidence.
 //!
-//! Under the null hypothesis each rank 1..n enters the sum with probability one half, so the
-//! distribution is a convolution that a few lines compute exactly (Hollander, Wolfe and Chicken,
-//! "Nonparametric Statistical Methods", 3rd edition, section 3.1).
+//! Under the null hypothesis each rank 1..n enters the sum with probability one half. The distribution is a
+//! convolution that a few lines compute exactly (Hollander, Wolfe and Chicken, "Nonparametric Statistical
+//! Methods", 3rd edition, section 3.1).
 
 use crate::normal;
 
@@ -10,28 +10,28 @@ use crate::normal;
 /// the confidence of the normal approximation is right to a tenth of a percentage point.
 const EXACT_ROUNDS_MAX: usize = 100;
 
-/// Where to cut sorted values at both ends.
+/// The positions that cut sorted values at both ends.
 ///
 /// Rank sums are whole numbers, so an interval from one value to another one has one of few confidences. An
 /// end between two values has a confidence between theirs. The ends are moved inward in proportion
 /// (Hettmansperger and Sheather, "Confidence intervals based on interpolated order statistics", Statistics
-/// and Probability Letters 4, 1986). Simulations hold the intervals to their promise
-/// (`tests/simulated_labs`).
+/// and Probability Letters 4, 1986). Simulations confirm the intervals (`tests/simulated_labs`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cut {
-    /// The interval reaches from the `rank`-th smallest value to the `rank`-th largest; at least 1. It has
-    /// at least the confidence asked for.
+    /// The interval reaches from the `rank`-th smallest value to the `rank`-th largest. At least 1. The
+    /// interval has at least the requested confidence.
     pub(crate) rank: usize,
-    /// The way from these ends to the next values inward, as a share from 0 to 1.
+    /// The distance from these ends towards the next values inward, as a share from 0 to 1.
     pub(crate) inward: f64,
 }
 
 impl Cut {
-    /// The cut at a rank from what lies beyond it. `outside` is the chance of a value beyond the interval of
-    /// this rank, and `outside_next` beyond that of the next one. `allowed` lies between them.
+    /// The cut at a rank, from the chances outside its interval. `outside` is the chance of a value beyond
+    /// the interval of this rank, and `outside_next` beyond the interval of the next rank. `allowed` lies
+    /// between them.
     pub(crate) fn between(rank: usize, [outside, outside_next]: [f64; 2], allowed: f64) -> Cut {
         let step = outside_next - outside;
-        // Equal chances have nothing between them.
+        // Equal chances leave no room between them.
         let share = if step > 0.0 {
             (allowed - outside) / step
         } else {
@@ -45,7 +45,7 @@ impl Cut {
 }
 
 /// The cut of a discrete statistic with these probabilities of 0, 1, 2 …, for a chance of `tail` at either
-/// end. `None` when the least value alone is more likely.
+/// end. `None` if the smallest value alone is more likely.
 pub(crate) fn cut_of(probabilities: &[f64], tail: f64) -> Option<Cut> {
     let mut below = 0.0;
     for (value, probability) in probabilities.iter().enumerate() {
@@ -59,7 +59,7 @@ pub(crate) fn cut_of(probabilities: &[f64], tail: f64) -> Option<Cut> {
     (!probabilities.is_empty()).then(|| Cut::between(probabilities.len(), [0.0; 2], tail))
 }
 
-/// The cut for `rounds` rounds with this confidence; `None` when even the whole range of the values does not
+/// The cut for `rounds` rounds with this confidence. `None` if even the whole range of the values does not
 /// have it.
 pub(crate) fn cut(rounds: usize, confidence: f64) -> Option<Cut> {
     if rounds == 0 || !(confidence > 0.0 && confidence < 1.0) {
@@ -80,8 +80,8 @@ fn lower_half(rounds: usize) -> Vec<f64> {
     let mut probabilities = vec![0.0; middle + 1];
     probabilities[0] = 1.0;
     for rank in 1..=rounds {
-        // Downwards, so that each rank is used once. Halving at every step keeps the numbers
-        // probabilities, where counts would overflow.
+        // Downwards, so that each rank is used once. Halving at every step keeps probabilities, because
+        // counts would overflow.
         for sum in (0..=middle).rev() {
             let with_rank = if sum >= rank {
                 probabilities[sum - rank]
@@ -94,8 +94,8 @@ fn lower_half(rounds: usize) -> Vec<f64> {
     probabilities
 }
 
-/// The chances that the smaller of both rank sums is 0, 1, 2 … or less, up to the middle of the distribution,
-/// where it is 1. The time that it takes grows with the cube of the rounds.
+/// The chances that the smaller of both rank sums is 0, 1, 2 … or less, up to the middle of the distribution.
+/// The chance is 1 there. The time that it takes grows with the cube of the rounds.
 pub(crate) fn chances(rounds: usize) -> Vec<f64> {
     let mut below = 0.0;
     let sums = lower_half(rounds).into_iter().map(|probability| {
@@ -113,7 +113,7 @@ fn approximate(rounds: usize, tail: f64) -> Option<Cut> {
     let n = rounds as f64;
     let mean = n * (n + 1.0) / 4.0;
     let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
-    // Half a step: the statistic is whole, the normal distribution is not.
+    // Half a step, because the statistic is a whole number and the normal distribution is continuous.
     let sum = (mean + normal::quantile(tail) * deviation - 0.5).floor();
     let below = |sum: f64| normal::cumulative((sum + 0.5 - mean) / deviation);
     (sum >= 0.0).then(|| Cut::between(sum as usize + 1, [sum, sum + 1.0].map(below), tail))

@@ -1,12 +1,12 @@
 //! Intervals that hold all at once, for several figures of the same rounds.
 //!
-//! Ten intervals of 95 % for ten quantiles are not a band of 95 %: each may miss. Quantiles of
-//! the same round rise and fall together, though, so Bonferroni's correction would be wasteful.
-//! The one idea: if nothing but chance moved a round, its differences could as well have had the
-//! other sign, *all of them together*. Flipping whole rounds shows how far the worst of the
-//! figures strays by chance, and the intervals are widened until that worst one is caught as
-//! often as promised (the "max-T" of Westfall and Young, "Resampling-Based Multiple Testing",
-//! 1993, here with Wilcoxon's signed ranks). For one figure it is
+//! Ten intervals of 95 % for ten quantiles are not a band of 95 %, because each may miss. Quantiles of the
+//! same round rise and fall together, though, so Bonferroni's correction would be wasteful.
+//!
+//! Main idea: if only chance moved a round, its differences could as well have had the other sign, *all of
+//! them together*. Flips of whole rounds show the largest deviation of any figure by chance. The intervals
+//! are widened until they contain that worst figure as often as promised. It is the "max-T" of Westfall and
+//! Young, "Resampling-Based Multiple Testing", 1993, here with Wilcoxon's signed ranks. For one figure it is
 //! Wilcoxon's interval.
 
 use crate::multiple::per_comparison_confidence;
@@ -15,18 +15,17 @@ use crate::random::Random;
 use crate::sample;
 use crate::signed_rank::{self, Cut};
 
-/// Up to this many rounds all sign patterns are tried, above as many random ones.
+/// Up to this many rounds, all sign patterns are tried. Above, the same number of random patterns is tried.
 const EXACT_ROUNDS_MAX: usize = 13;
 
-/// Up to this many rounds are flipped to find the confidence of comparisons.
+/// With more rounds, the confidence of comparisons is not found by flips.
 const FLIPPED_ROUNDS_MAX: usize = 100;
 
-/// Estimates of several figures, with intervals that contain all true values together with the
-/// given confidence. `figures` holds a row of per-round differences for each figure, all of the
-/// same rounds.
+/// Estimates of several figures, with intervals that contain all true values together with the given
+/// confidence. `figures` contains a row of per-round differences for each figure, all of the same rounds.
 ///
-/// Intervals are `None` when there are too few rounds for this many figures. The whole is `None` when
-/// there is no figure or no round, when rows differ in length, or when a value is not finite.
+/// Intervals are `None` if there are too few rounds for this many figures. The result is `None` if there is
+/// no figure or no round, if rows differ in length, or if a value is not finite.
 #[must_use]
 pub fn locations(figures: &[Vec<f64>], confidence: f64) -> Option<Vec<Estimate>> {
     let rounds = figures.first()?.len();
@@ -46,7 +45,7 @@ pub fn locations(figures: &[Vec<f64>], confidence: f64) -> Option<Vec<Estimate>>
         .zip(&rows)
         .map(|(values, (_, center))| signed_ranks(values, *center))
         .collect();
-    // One cut for all figures: a common rank is what makes the intervals hold together.
+    // One cut for all figures, because a common rank makes the intervals hold together.
     let cut = cut(&ranked, rounds, confidence);
     let estimates = rows.iter().map(|(averages, center)| Estimate {
         value: *center,
@@ -56,21 +55,22 @@ pub fn locations(figures: &[Vec<f64>], confidence: f64) -> Option<Vec<Estimate>>
 }
 
 /// The confidence that each of several comparisons needs so that all of them hold together with `overall`
-/// confidence. It lies between `overall` and that of Bonferroni's correction
+/// confidence. It lies between `overall` and the confidence of Bonferroni's correction
 /// ([`per_comparison_confidence`]).
 ///
-/// `comparisons` holds a row for each comparison, with its difference in each round; `None` in a round that
-/// is not in the comparison. Variants that share a baseline rise and fall together when it does, so they
-/// need less than unrelated ones. Flips of whole rounds show how often the least likely rank sum of all rows
-/// is as unlikely as some chance. The chance that the share `1 - overall` of the flips reaches is the one
-/// that each comparison may have.
+/// `comparisons` contains a row for each comparison, with its difference in each round. A difference is
+/// `None` if the round is not in the comparison. Variants that share a baseline rise and fall together with
+/// it, so they need less than unrelated ones. Flips of whole rounds show how often the least likely rank sum
+/// of all rows is as unlikely as some chance. Each comparison may have the chance that the share
+/// `1 - overall` of the flips reaches.
 ///
-/// Rows of other lengths than the first, values that are not finite, and more than 100 rounds leave it at
-/// Bonferroni's.
+/// The result is Bonferroni's confidence for rows of unequal length, values that are not finite, and more
+/// than 100 rounds.
 #[must_use]
 pub fn confidence_each(comparisons: &[Vec<Option<f64>>], overall: f64) -> f64 {
     let corrected = per_comparison_confidence(overall, comparisons.len());
-    // One comparison needs no correction. Flips of many rounds take long, and a run looks after each round.
+    // One comparison needs no correction. Flips of many rounds take long, and a run calls this after each
+    // round.
     let is_long = comparisons.iter().any(|row| row.len() > FLIPPED_ROUNDS_MAX);
     if comparisons.len() < 2 || is_long {
         return corrected;
@@ -82,7 +82,7 @@ pub fn confidence_each(comparisons: &[Vec<Option<f64>>], overall: f64) -> f64 {
 }
 
 /// The chance that each comparison may have to be outside of its interval, so that all have `allowed`
-/// together. None without rounds.
+/// together. `None` without rounds.
 fn common_chance(comparisons: &[Vec<Option<f64>>], allowed: f64) -> Option<f64> {
     let rounds = comparisons.first().filter(|row| !row.is_empty())?.len();
     let rows: Vec<Ranked> = comparisons
@@ -102,20 +102,20 @@ fn common_chance(comparisons: &[Vec<Option<f64>>], allowed: f64) -> Option<f64> 
     least.sort_unstable_by(f64::total_cmp);
     let count = least.len() as f64;
     let share = |patterns: usize| patterns as f64 / count;
-    // The first chance that more patterns reach than are allowed, and the one before it.
+    // The first chance that more patterns reach than are allowed, and the chance before it.
     let is_allowed = |chance: f64| share(least.partition_point(|it| *it <= chance)) <= allowed;
     let reached = least.iter().copied().find(|chance| !is_allowed(*chance))?;
     let below = least.partition_point(|it| *it < reached);
     let before = below.checked_sub(1).map_or(0.0, |last| least[last]);
     let outside = [below, least.partition_point(|it| *it <= reached)].map(share);
-    // As the ends of intervals, chances between two rank sums are in proportion.
+    // Chances between two rank sums are in proportion, as for the ends of intervals.
     let inward = Cut::between(1, outside, allowed).inward;
     Some(before + inward * (reached - before))
 }
 
 /// A comparison by its signed ranks.
 struct Ranked {
-    /// In the order of the rounds; `None` for rounds that are not in it.
+    /// In the order of the rounds. `None` for rounds that are not in the comparison.
     signed: Vec<Option<SignedRank>>,
     /// The chance of a rank sum of 0, 1, 2 … or less, at either end.
     chances: Vec<f64>,
@@ -153,21 +153,20 @@ impl Ranked {
     }
 }
 
-/// A round's place by its distance from the center, and the side it is on.
+/// Rank of a round by its distance from the center, and its side.
 struct SignedRank {
     rank: usize,
     is_above: bool,
 }
 
-/// In the order of the rounds.
+/// The signed ranks, in the order of the rounds.
 fn signed_ranks(values: &[f64], center: f64) -> Vec<SignedRank> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|one, other| {
         let distance = |round: usize| (values[round] - center).abs();
         distance(*one).total_cmp(&distance(*other))
     });
-    // A value at the center counts as below; one such value moves a rank sum by its rank, the
-    // smallest.
+    // A value at the center counts as below. One such value moves a rank sum only by its rank, the smallest.
     let mut ranks: Vec<SignedRank> = values
         .iter()
         .map(|value| SignedRank {
@@ -191,7 +190,7 @@ fn cut(figures: &[Vec<SignedRank>], rounds: usize, confidence: f64) -> Option<Cu
             figures
                 .iter()
                 .map(|figure| smaller_sum(figure, &flips))
-                // The figure whose ranks are most uneven decides how far the intervals must reach.
+                // The figure with the most uneven ranks determines the width of the intervals.
                 .min()
                 .unwrap_or(0)
         })
@@ -202,10 +201,11 @@ fn cut(figures: &[Vec<SignedRank>], rounds: usize, confidence: f64) -> Option<Cu
         clippy::cast_possible_truncation,
         reason = "a share of the number of patterns"
     )]
-    // Rounded down: more confidence than asked, never less.
+    // Rounded down, so that the confidence is never less than requested.
     let allowed = ((1.0 - confidence) * count) as usize;
     let rank = *worst.get(allowed)?;
-    // Patterns may tie at the cut: those below are outside of it, and those at it outside of the next one.
+    // Patterns may tie at the cut. Patterns below are outside of it, and patterns at it are outside of the
+    // next one.
     let outside = [
         worst.partition_point(|sum| *sum < rank),
         worst.partition_point(|sum| *sum <= rank),
@@ -223,12 +223,12 @@ fn smaller_sum(figure: &[SignedRank], flips: &[bool]) -> usize {
         .filter(|(signed, flip)| signed.is_above != **flip)
         .map(|(signed, _)| signed.rank)
         .sum();
-    // Two-sided: the sums above and below are equally surprising.
+    // Two-sided, because the sums above and below are equally surprising.
     above.min(total - above)
 }
 
-/// Which rounds to flip: all patterns of few rounds, else random ones that are always the same.
-/// The first round is never flipped, because flipping all rounds changes nothing here.
+/// The rounds to flip: all patterns of few rounds, else random patterns from a fixed seed. The first round is
+/// never flipped, because flipping all rounds has no effect here.
 fn patterns(rounds: usize) -> impl Iterator<Item = Vec<bool>> {
     let is_exact = rounds <= EXACT_ROUNDS_MAX;
     // As many random patterns as the largest exact case has, 4,096.
@@ -311,7 +311,7 @@ mod tests {
         some[3] = None;
         let found = confidence_each(&[row(&ONE), some], 0.95);
         assert!((0.95..=0.975).contains(&found), "{found}");
-        // Nothing to rank leaves the correction that assumes nothing.
+        // Without ranks, the result is the correction that makes no assumptions.
         let bonferroni = per_comparison_confidence(0.95, 2);
         for odd in [
             vec![],

@@ -1,36 +1,37 @@
-//! Which cycles of a closed loop in slices may be compared.
+//! The cycles of a closed loop in slices that may be compared.
 //!
-//! Side by side, the load of a closed loop moves from variant to variant in slices, and a *cycle* is
-//! one slice for each. What the host or the generator does to one slice says nothing about its
-//! variant, so its cycle is left out, for *all* variants alike: those that stay are whole, and the
-//! order within them is as balanced as it was drawn.
+//! Side by side, the load of a closed loop moves from variant to variant in slices, and a *cycle* is one
+//! slice for each variant. A slice that the host or the generator disturbed does not describe its variant, so
+//! its cycle is left out for *all* variants. The remaining cycles are complete, and the order within them is
+//! as balanced as it was drawn.
 //!
-//! The one idea is that of [`crate::cycles`]: clocks and counters decide, and never a rate or a
-//! latency. A variant that stalls keeps its stalls. Other than a single request, a slice outlasts
-//! what little a host takes all the time, so only what took a noticeable share of it counts.
+//! As in [`crate::cycles`], clocks and counters decide, and never a rate or a latency. A variant that stalls
+//! keeps its stalls. A slice is longer than a single request, and a host takes a little time always. So a
+//! disturbance counts only if it took a noticeable share of the slice.
 
 use crate::cycles::Cause;
 
-/// What a slice lost to others, as shares of its length: 0 for nothing.
+/// Time that a slice lost to disturbances, as shares of its length. 0 without a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Lost {
-    /// Time in which the host gave cores to other guests, summed over cores.
+    /// Share of the time that the host gave cores to other guests, summed over cores.
     pub host: f64,
-    /// Time in which the generator did not run although work was due.
+    /// Share of the time that the generator did not run although work was due.
     pub generator: f64,
 }
 
-/// A slice that lost more than this share says nothing about its variant. Slices of equal servers
-/// differ by a tenth anyway, so less than this hardly shows.
+/// A slice that lost more than this share does not describe its variant. Slices of equal servers differ by a
+/// tenth anyway, so a smaller loss hardly shows.
 pub const LOST_MAX: f64 = 0.05;
 
-/// Why each cycle is left out, if it is. Each holds what its slices have lost.
+/// Returns, for each cycle, the cause for leaving it out, or `None`. Each cycle contains the losses of its
+/// slices.
 ///
-/// At most half of the cycles are left out, those that lost the most: on a host that takes a core in
-/// every cycle, the rest is still a measurement, and the share that was left out shows what it is.
+/// At most half of the cycles are left out, starting with the largest losses. On a host that takes a core in
+/// every cycle, the rest is still a measurement. The share that was left out shows its quality.
 ///
 /// # Panics
-/// When a share is not a number.
+/// If a share is not a number.
 #[must_use]
 pub fn left_out(cycles: &[Vec<Lost>]) -> Vec<Option<Cause>> {
     let worst = |slices: &Vec<Lost>| {
@@ -55,18 +56,18 @@ pub fn left_out(cycles: &[Vec<Lost>]) -> Vec<Option<Cause>> {
     causes
 }
 
-/// Returns how many requests were completed in stretches of time, with the parts of requests that an end
-/// of a stretch cuts.
+/// Returns the number of requests that were completed in stretches of time. A request that a stretch contains
+/// in part counts in part.
 ///
-/// `requests` gives the begin and the end of each request, `parts` holds the begin and the end of each
-/// stretch, disjoint and in order. All are in nanoseconds from the same moment. A request that lies in a stretch by a third adds a
-/// third.
+/// `requests` gives the begin and the end of each request, `parts` contains the begin and the end of each
+/// stretch, disjoint and in order. All are in nanoseconds from the same moment. If a third of a request lies
+/// in a stretch, it adds a third.
 ///
-/// Divided by the length of the stretches this is an unbiased rate of a closed loop in its steady state.
-/// A moment falls into a request with a chance proportional to the length of the request, and
-/// the mean of 1/length under this law is 1/(mean length) (the inspection paradox: W. Feller, "An
-/// Introduction to Probability Theory and Its Applications", volume 2, chapter I.4). A count of the
-/// requests that end in a stretch moves in whole waves instead, where connections answer together.
+/// Divided by the length of the stretches this is an unbiased rate of a closed loop in its steady state. A
+/// moment falls into a request with a chance proportional to the length of the request. The mean of 1/length
+/// under this law is 1/(mean length) (the inspection paradox: W. Feller, "An Introduction to Probability
+/// Theory and Its Applications", volume 2, chapter I.4). A count of the requests that end in a stretch moves
+/// in whole waves instead, if connections receive their responses together.
 #[must_use]
 #[expect(
     clippy::cast_precision_loss,
@@ -90,7 +91,7 @@ impl Lost {
         self.host + self.generator
     }
 
-    /// What took most of it.
+    /// The larger cause of the loss.
     fn cause(self) -> Cause {
         if self.host >= self.generator {
             Cause::Host
@@ -144,11 +145,11 @@ mod tests {
 
     #[test]
     fn the_rate_of_equal_answers_is_exact_at_every_phase() {
-        // 63 ms of 45 ms and of 50 ms: a count says 1 or 2 of either.
+        // 63 ms of 45 ms and of 50 ms. A count gives 1 or 2 for either.
         for (latency_us, phases) in [(45_000, 45), (50_000, 50)] {
             for phase in 0..phases {
                 let waves = chain(phase * 1_000, vec![latency_us; 6]);
-                // Four connections that answer together.
+                // Four connections that get their responses together.
                 let all = (0..4).flat_map(|_| waves.clone());
                 let found = completed(all, &[(60_000, 123_000)]) / 63_000.0;
                 let expected = 4.0 / latency_us as f64;

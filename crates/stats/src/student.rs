@@ -1,12 +1,12 @@
-//! Student's t distribution, as far as intervals from few rounds need it.
+//! Student's t distribution, limited to the functions that intervals from few rounds need.
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
 use crate::sample;
 
-/// Probability that a t value with so many degrees of freedom (at least 1) lies within `-t` and
-/// `t`, by its closed form for whole degrees (Abramowitz and Stegun, "Handbook of Mathematical
-/// Functions", 26.7.3 and 26.7.4).
+/// Probability that a t value with `freedom` degrees of freedom (at least 1) lies within `-t` and `t`. Uses
+/// the closed form for whole degrees (Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and
+/// 26.7.4).
 pub(crate) fn within(t: f64, freedom: usize) -> f64 {
     let angle = libm::atan(t / (freedom as f64).sqrt());
     let (sine, cosine) = (libm::sin(angle), libm::cos(angle));
@@ -36,9 +36,9 @@ pub(crate) fn within(t: f64, freedom: usize) -> f64 {
     }
 }
 
-/// The `t` with this probability within `-t` and `t`; `confidence` lies strictly between 0 and 1.
+/// The `t` with this probability within `-t` and `t`. `confidence` lies strictly between 0 and 1.
 pub(crate) fn quantile(confidence: f64, freedom: usize) -> f64 {
-    // Bisection over the angle, which is bounded where t is not.
+    // Bisection over the angle, because it is bounded and t is not.
     let (mut low, mut high) = (0.0, FRAC_PI_2);
     let scale = (freedom as f64).sqrt();
     for _ in 0..100 {
@@ -52,9 +52,10 @@ pub(crate) fn quantile(confidence: f64, freedom: usize) -> f64 {
     libm::tan(f64::midpoint(low, high)) * scale
 }
 
-/// Half of the width of the interval around the mean, `t s / sqrt(n)`, with the quantile `t` of `n - 1` degrees of
-/// freedom and the standard deviation `s` of `n` values. `confidence` lies strictly between 0 and 1. None with
-/// fewer than two values.
+/// Half of the width of the interval around the mean: `t s / sqrt(n)`. `t` is the quantile of `n - 1` degrees
+/// of freedom, and `s` is the standard deviation of `n` values. `None` with fewer than two values.
+///
+/// `confidence` lies strictly between 0 and 1.
 pub(crate) fn half_width(values: &[f64], confidence: f64) -> Option<f64> {
     let error = sample::stddev(values)? / (values.len() as f64).sqrt();
     Some(quantile(confidence, values.len() - 1) * error)

@@ -1,19 +1,19 @@
-//! Whether a series goes one way: Mann-Kendall.
+//! Test for a trend in a series: Mann-Kendall.
 //!
-//! Counts the pairs that go up minus those that go down (Mann, "Nonparametric Tests Against Trend",
-//! Econometrica 1945; Kendall, "Rank Correlation Methods"). Only order counts, so a single wild
-//! value moves little. The distribution is exact for short series without ties, and the normal one
-//! with the correction for ties else.
+//! Counts the pairs that go up minus the pairs that go down (Mann, "Nonparametric Tests Against Trend",
+//! Econometrica 1945, and Kendall, "Rank Correlation Methods"). Only order counts, so a single wild value moves
+//! little. The distribution is exact for short series without ties. Otherwise it is the normal distribution
+//! with the correction for ties.
 
 use std::cmp::Ordering;
 
 use crate::normal;
 
-/// Up to here the exact distribution is counted out.
+/// Largest length of a series with the exact distribution.
 const EXACT_MAX: usize = 30;
 
-/// The probability, both sides together, that a series without any trend goes one way at least as
-/// clearly as this one; `None` for fewer than three values, or one that is not a number.
+/// The probability (two-sided) that a series without any trend has a trend at least as clear as this series.
+/// `None` for fewer than three values, or a value that is not a number.
 pub fn mann_kendall(values: &[f64]) -> Option<f64> {
     if values.len() < 3 || values.iter().any(|value| value.is_nan()) {
         return None;
@@ -26,7 +26,7 @@ pub fn mann_kendall(values: &[f64]) -> Option<f64> {
     let n = count(values.len());
     let term = |n: f64| n * (n - 1.0) * 2.0f64.mul_add(n, 5.0);
     let variance = (term(n) - ties.iter().map(|length| term(count(*length))).sum::<f64>()) / 18.0;
-    // Every value is tied with every other: there is no order to test.
+    // All values are equal, so there is no order to test.
     if variance <= 0.0 {
         return Some(1.0);
     }
@@ -35,8 +35,8 @@ pub fn mann_kendall(values: &[f64]) -> Option<f64> {
     Some((2.0 * normal::cumulative(-z)).min(1.0))
 }
 
-/// The change from the first value to the last that the median slope amounts to (Theil and Sen);
-/// `None` for fewer than two values.
+/// The change from the first value to the last by the median slope (Theil and Sen). `None` for fewer than two
+/// values.
 pub fn theil_sen_change(values: &[f64]) -> Option<f64> {
     let mut slopes = Vec::new();
     for (later, value) in values.iter().enumerate() {
@@ -63,7 +63,7 @@ fn score(values: &[f64]) -> i64 {
     score
 }
 
-/// How often each value that occurs more than once does.
+/// The number of occurrences of each value that occurs more than once.
 fn tie_lengths(values: &[f64]) -> Vec<usize> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -74,8 +74,8 @@ fn tie_lengths(values: &[f64]) -> Vec<usize> {
         .collect()
 }
 
-/// Share of all orders of `n` values whose score is at least `score`, either way. A score of S takes
-/// (pairs - S) / 2 inversions, and the orders with so many are counted place by place.
+/// Share of all orders of `n` values with a score of at least `score`, either way. A score of S takes
+/// `(pairs - S) / 2` inversions. The orders with that number of inversions are counted place by place.
 fn exact(n: usize, score: u64) -> f64 {
     if score == 0 {
         return 1.0;

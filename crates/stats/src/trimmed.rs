@@ -1,6 +1,6 @@
 //! The mean of the shortest samples, without the rounding of a histogram.
 
-/// See [`crate::Histogram::TYPICAL_SHARE`].
+/// Kept share of the samples, see [`crate::Histogram::TYPICAL_SHARE`].
 pub(crate) const TYPICAL_SHARE: f64 = 0.75;
 
 /// Returns the mean over the share `kept` of all samples, the smallest first. A sample at the cut counts in

@@ -1,16 +1,16 @@
-//! How narrow an interval becomes with more rounds: what a pilot can promise.
+//! The width of an interval after more rounds, predicted from a pilot.
 //!
-//! The width of an interval shrinks with the square root of the number of rounds, and a little
-//! faster at the beginning, where few rounds also mean little knowledge of their spread. The half
-//! width of a Wilcoxon interval is taken as that of Student's, which simulations hold against the truth
+//! The width of an interval shrinks with the square root of the number of rounds. It shrinks a little faster
+//! at the beginning, because few rounds also give a poor estimate of their spread. The half width of a
+//! Wilcoxon interval is approximated by the half width of Student's t. Simulations confirm it
 //! (`tests/simulated_labs`).
 //!
-//! A run that stops on width stops a little too often where its rounds happen to lie close together,
-//! so that its interval is too narrow; [`watched_confidence`] is what makes up for it.
+//! A run that stops at a width stops a little too often when its rounds happen to lie close together. Its
+//! interval is then too narrow, and [`watched_confidence`] makes up for it.
 //!
-//! Absent on purpose: a look at *where* the interval lies. A run that stops when the
-//! interval excludes zero finds, sooner or later, a difference that does not exist; a run that stops
-//! when the interval is narrow does not.
+//! Absent on purpose: a rule that uses the *position* of the interval. A run that stops when the interval
+//! excludes zero finds, sooner or later, a difference that does not exist. A run that stops when the interval
+//! is narrow does not.
 
 use crate::paired::{self, Interval};
 use crate::student;
@@ -18,36 +18,36 @@ use crate::student;
 /// The share of runs that would show a difference of [`detectable`].
 pub const POWER: f64 = 0.8;
 
-/// More rounds than this are never predicted.
+/// Largest number of rounds that is predicted.
 pub const ROUNDS_MAX: usize = 100_000;
 
-/// Of the chance of error, the share that the interval of a run is given which goes on until that
-/// interval is narrow. The rest is for having looked.
+/// The share of the chance of error that the interval receives, if the run continues until that interval is
+/// narrow. The rest pays for the repeated looks.
 const WATCHED_SHARE: f64 = 2.0 / 3.0;
 
-/// The confidence that the intervals of a run must be made with which goes on until they are narrow,
-/// so that they hold with `overall` confidence when it ends: `1 - (1 - overall) * 2 / 3`.
+/// The confidence for the intervals of a run that continues until they are narrow. They then hold with
+/// `overall` confidence when it ends. The formula is `1 - (1 - overall) * 2 / 3`.
 ///
-/// Made with 95 % and looked at after every round, they would be wrong in up to 7 of 100 such runs.
-/// Two thirds is what simulations need: of normal differences, pilots of 6 to 12 rounds and ends after
-/// 8 to 50, none was then wrong more often than promised by more than the simulation's own error
+/// Intervals of 95 %, checked after every round, would be wrong in up to 7 of 100 such runs. The factor of
+/// two thirds comes from simulations with normal differences, pilots of 6 to 12 rounds and ends after 8 to 50
+/// rounds. With it, no case was wrong more often than promised by more than the simulation's own error
 /// (`tests/simulated_labs/stopping.rs`). Six rounds still support 95 % with it.
 #[must_use]
 pub fn watched_confidence(overall: f64) -> f64 {
     1.0 - (1.0 - overall) * WATCHED_SHARE
 }
 
-/// The half width to expect after `rounds` rounds, when `pilot` is the interval found after
-/// `pilot_rounds`. None when so few rounds cannot have an interval of this confidence.
+/// The half width to expect after `rounds` rounds, if `pilot` is the interval after `pilot_rounds`. `None` if
+/// the number of rounds does not allow an interval of this confidence.
 #[must_use]
-// The ratio of the two factors is what more rounds buy; the spread found by the pilot stays.
+// More rounds improve the ratio of the two factors. The spread found by the pilot stays.
 pub fn half_width_expected(pilot: &Interval, pilot_rounds: usize, rounds: usize) -> Option<f64> {
     let spread = pilot.half_width() / in_deviations(pilot_rounds, pilot.confidence)?;
     Some(spread * in_deviations(rounds, pilot.confidence)?)
 }
 
-/// The fewest rounds after which a half width of at most `wanted` is to be expected; not fewer than
-/// those of the pilot. None when that takes more than [`ROUNDS_MAX`].
+/// The fewest rounds that give an expected half width of at most `wanted`, at least the rounds of the pilot.
+/// `None` if that takes more than [`ROUNDS_MAX`].
 #[must_use]
 pub fn rounds_expected(pilot: &Interval, pilot_rounds: usize, wanted: f64) -> Option<usize> {
     if pilot.half_width() <= wanted {
@@ -56,8 +56,7 @@ pub fn rounds_expected(pilot: &Interval, pilot_rounds: usize, wanted: f64) -> Op
     let is_enough = |rounds: usize| {
         half_width_expected(pilot, pilot_rounds, rounds).is_some_and(|width| width <= wanted)
     };
-    // Bisection, because the width falls with every round; the pilot's own width is already too
-    // wide.
+    // Bisection, because the width falls with every round. The pilot's own width is already too wide.
     let (mut too_few, mut enough) = (pilot_rounds, ROUNDS_MAX);
     if !is_enough(enough) {
         return None;
@@ -73,24 +72,24 @@ pub fn rounds_expected(pilot: &Interval, pilot_rounds: usize, wanted: f64) -> Op
     Some(enough)
 }
 
-/// The smallest difference that [`POWER`] of all runs like this one would show: so far from zero
-/// lies an interval of this width in that share of them. In the unit of the interval. None when so
-/// few rounds cannot have an interval of this confidence.
+/// The smallest true difference that [`POWER`] of all runs like this one would show, in the unit of the
+/// interval. In that share of the runs, the interval excludes zero. `None` if the rounds are too few for an
+/// interval of this confidence.
 ///
-/// An interval excludes zero when the estimate is further from it than its half width, `t` standard
-/// errors; four of five estimates lie above the true difference minus 0.84 of them (a little more
-/// with few rounds, by Student's t). So the difference is `t + 0.84` standard errors (Cohen,
-/// "Statistical Power Analysis for the Behavioral Sciences", 1988, chapter 2). In simulations of 8 to
-/// 20 rounds, 72 to 86 % of the runs show it.
+/// An interval excludes zero if the estimate is further from zero than its half width, `t` standard errors.
+/// Four of five estimates lie above the true difference minus 0.84 standard errors (a little more with few
+/// rounds, by Student's t). So the difference is `t + 0.84` standard errors (Cohen, "Statistical Power
+/// Analysis for the Behavioral Sciences", 1988, chapter 2). In simulations of 8 to 20 rounds, 72 to 86 % of
+/// the runs show it.
 #[must_use]
 pub fn detectable(found: &Interval, rounds: usize) -> Option<f64> {
     let deviation = found.half_width() / in_deviations(rounds, found.confidence)?;
     detectable_at(deviation, rounds, found.confidence)
 }
 
-/// The smallest difference that [`POWER`] of all runs would show, where the difference of a round has
-/// this standard deviation. In its unit. None when so few rounds cannot have an interval of this
-/// confidence. See [`detectable`] for the formula.
+/// The smallest difference that [`POWER`] of all runs would show, if the difference of a round has this
+/// standard deviation. In its unit. `None` if the rounds are too few for an interval of this confidence. See
+/// [`detectable`] for the formula.
 #[must_use]
 pub fn detectable_at(deviation: f64, rounds: usize, confidence: f64) -> Option<f64> {
     let root = (rounds as f64).sqrt();
@@ -99,21 +98,21 @@ pub fn detectable_at(deviation: f64, rounds: usize, confidence: f64) -> Option<f
     Some(deviation / root * (in_errors + power))
 }
 
-/// The standard error of an estimate with this interval over so many rounds, in the unit of the interval:
-/// its half width divided by the quantile of Student's t. None where so few rounds cannot have an interval of
-/// this confidence.
+/// The standard error of an estimate with this interval over `rounds` rounds, in the unit of the interval. It
+/// is the half width divided by the quantile of Student's t. `None` if the rounds are too few for an interval
+/// of this confidence.
 #[must_use]
 pub fn standard_error(found: &Interval, rounds: usize) -> Option<f64> {
     let root = (rounds as f64).sqrt();
     Some(found.half_width() / (in_deviations(rounds, found.confidence)? * root))
 }
 
-/// Half width of the interval of so many rounds, in standard deviations of a single round.
+/// Half width of the interval of `rounds` rounds, in standard deviations of a single round.
 fn in_deviations(rounds: usize, confidence: f64) -> Option<f64> {
     if rounds < paired::rounds_needed(confidence) {
         return None;
     }
-    // Also where one round would do, for a confidence that nobody wants: it has no spread.
+    // A very low confidence would allow a single round, but a single round has no spread.
     let freedom = rounds.checked_sub(1).filter(|freedom| *freedom > 0)?;
     let t = student::quantile(confidence, freedom);
     Some(t / (rounds as f64).sqrt())
@@ -163,7 +162,7 @@ mod tests {
         for rounds in [8, 12, 20] {
             let mut run = || -> Vec<f64> { (0..rounds).map(|_| normal()).collect() };
             let interval = |values: &[f64]| crate::wilcoxon_interval(values, 0.95).unwrap();
-            // What an equal pair promises, in the typical run.
+            // The detectable difference that an equal pair promises, in the typical run.
             let mut promised: Vec<f64> = (0..400)
                 .map(|_| detectable(&interval(&run()), rounds).unwrap())
                 .collect();

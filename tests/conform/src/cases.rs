@@ -1,4 +1,4 @@
-//! The cases, and what it means that one holds.
+//! The cases, and the check of a single case.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use serde_json::Value;
 use crate::process::Running;
 use crate::runners::home;
 
-/// A request and the answer that every language gives to it.
+/// A request and the response that every language must give to it.
 #[derive(Debug)]
 pub struct Case {
-    /// Its file without `.json`, below `cases/`.
+    /// Name of the file below `cases/`, without `.json`.
     pub name: String,
-    /// What would be wrong if it failed.
+    /// The defect that a failure of this case would reveal.
     pub why: String,
     method: String,
     path: String,
@@ -24,7 +24,7 @@ pub struct Case {
     reply: Option<Value>,
 }
 
-/// Every case, by name.
+/// Reads all cases, sorted by name.
 pub(crate) fn all() -> anyhow::Result<Vec<Case>> {
     let mut cases = Vec::new();
     for folder in fs::read_dir(home().join("cases"))? {
@@ -66,11 +66,11 @@ fn read(path: &Path) -> anyhow::Result<Case> {
 }
 
 impl Case {
-    /// Is it answered as it should be, twice, and with fresh ids?
+    /// Sends the request twice and checks that both responses are as expected, with new ids each time.
     ///
     /// # Errors
     ///
-    /// What was expected and what was found.
+    /// The expected and the found response.
     pub fn holds(&self, running: &Running) -> anyhow::Result<()> {
         let mut ids = Vec::new();
         for _ in 0..2 {
@@ -115,7 +115,7 @@ impl Case {
     }
 }
 
-/// Is `found` what `expected` says, `$uuid` and `$any` included?
+/// Compares `found` with `expected`, including the placeholders `$uuid` and `$any`.
 fn compare(
     expected: &Value,
     found: &Value,

@@ -1,5 +1,5 @@
-//! What a case cannot say: many requests at once, one connection for many,
-//! large bodies, tokens of its own, and the way it stops.
+//! Claims that a case cannot express: many requests at once, many requests on one connection, large bodies,
+//! signed tokens, and the shutdown.
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::process::Running;
 
 type Claim = fn(&mut Running) -> anyhow::Result<()>;
 
-/// Every claim, in an order that ends with the stop.
+/// All claims. The shutdown comes last.
 pub(crate) const ALL: [(&str, Claim); 5] = [
     ("its own tokens are believed", believes_its_own_tokens),
     ("a connection is kept alive", keeps_a_connection),
@@ -84,7 +84,7 @@ fn passes_large_bodies(running: &mut Running) -> anyhow::Result<()> {
 
 fn answers_many_at_once(running: &mut Running) -> anyhow::Result<()> {
     let running = &*running;
-    // All are open and have sent half a request before the first gets the rest.
+    // All connections are open and have sent half a request before the first one sends the rest.
     let half = |number: usize| {
         let body = json!({"version": 1, "stage": "RouterResponse", "headers": {}, "id": number});
         let bytes = body.to_string().into_bytes();

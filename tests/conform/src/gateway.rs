@@ -1,8 +1,8 @@
-//! What a coprocessor does, seen where it matters: at the gateway's client and at its origin.
+//! The effect of a coprocessor, checked at the gateway's client and at its origin.
 //!
-//! The cases speak to a coprocessor as the gateway would. This is the gateway itself, with
-//! the configuration of the lab: a coprocessor that answers every case and is never asked,
-//! or whose answer the gateway cannot use, would show here.
+//! The cases send a coprocessor the same requests as the gateway would. This test uses the gateway itself,
+//! with the configuration of the lab. It reveals a coprocessor that passes every case but is never called by
+//! the gateway, or that sends responses the gateway cannot use.
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::programs::Program;
 
 type Proof = fn(&Address) -> anyhow::Result<()>;
 
-/// Every proof, by its name.
+/// All proofs with their names.
 pub const PROOFS: [(&str, Proof); 4] = [
     ("through the gateway: the header reaches the origin", header),
     ("through the gateway: ten ids reach the client", ids),
@@ -27,7 +27,7 @@ const SUPERGRAPH: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../systems/planets/supergraph.graphql"
 );
-/// It needs both subgraphs.
+/// A query that needs both subgraphs.
 const QUERY: &str = r#"{"query":"{ locations { id overallRating } }"}"#;
 const REQUESTS: u64 = 3;
 
@@ -112,7 +112,7 @@ fn false_tokens(coprocessor: &Address) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A token that the coprocessor made.
+/// A token from the coprocessor.
 fn token(coprocessor: &Address, name: &str, version: &str) -> anyhow::Result<String> {
     let wish = json!({"clientName": name, "clientVersion": version}).to_string();
     let answer = Connection::open(coprocessor)?.ask("POST", "/create-jwt", wish.as_bytes())?;
@@ -121,14 +121,14 @@ fn token(coprocessor: &Address, name: &str, version: &str) -> anyhow::Result<Str
     Ok(token.context("a token")?.to_owned())
 }
 
-/// The way of a request: the gateway, asked here, the coprocessor, and the origin behind it.
+/// The path of a request: this client, the gateway, the coprocessor, and the origin.
 struct Path {
     gateway: Program,
     origin: Program,
 }
 
 impl Path {
-    /// Starts an origin, and a gateway that asks the coprocessor's endpoint as `keys` say.
+    /// Starts an origin, and a gateway that calls the coprocessor's endpoint with the configuration `keys`.
     fn open(coprocessor: &Address, endpoint: &str, keys: &str) -> anyhow::Result<Path> {
         let names = "source,apollographql-client-name,apollographql-client-version";
         let arguments = [
@@ -182,7 +182,7 @@ impl Path {
         Ok(serde_json::from_slice(&answer.body)?)
     }
 
-    /// Did every request to both subgraphs carry this header with this value?
+    /// Checks that every request to both subgraphs carried this header with this value.
     fn origin_saw(&self, header: &str, value: &str) -> anyhow::Result<()> {
         let seen = self.seen()?;
         for subgraph in ["locations", "reviews"] {
@@ -197,11 +197,11 @@ impl Path {
     }
 }
 
-/// What the gateway's client got.
+/// The response that the gateway's client received.
 struct Reply(Answer);
 
 impl Reply {
-    /// Is it 200 with data and without errors?
+    /// Checks that the response has status 200, data and no errors.
     fn is_data(&self) -> anyhow::Result<()> {
         let said = String::from_utf8_lossy(&self.0.body);
         let body: Value = serde_json::from_str(&said).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Just enough HTTP/1.1 to see what a coprocessor really answers.
+//! A minimal HTTP/1.1 client that shows the raw responses of a coprocessor.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 
-/// How long an answer may take on a busy machine.
+/// Timeout of a response on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where a coprocessor listens.
+/// The address of a coprocessor.
 #[derive(Debug, Clone)]
 pub enum Address {
-    /// A port of this machine.
+    /// A port on loopback.
     Port(u16),
-    /// A Unix socket.
+    /// Path of a Unix socket.
     Socket(PathBuf),
 }
 
 impl Address {
-    /// As the gateway's configuration writes it.
+    /// The URL in the form that the gateway's configuration uses.
     pub(crate) fn url(&self, path: &str) -> String {
         match self {
             Address::Port(port) => format!("http://127.0.0.1:{port}{path}"),
@@ -33,10 +33,10 @@ impl Address {
 trait Wire: Read + Write + Send {}
 impl<T: Read + Write + Send> Wire for T {}
 
-/// A connection that can be used again and again.
+/// A connection for any number of requests.
 pub(crate) struct Connection(BufReader<Box<dyn Wire>>);
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -75,14 +75,14 @@ impl Connection {
         Ok(Connection(BufReader::new(wire)))
     }
 
-    /// Sends a request and reads its answer.
+    /// Sends a request and reads its response.
     pub(crate) fn ask(&mut self, method: &str, path: &str, body: &[u8]) -> anyhow::Result<Answer> {
-        // In one piece: a server may answer a wrong method, and hang up, after the head.
+        // In one write, because a server may reject the method and hang up after the head.
         self.send(&[head(method, path, body.len()).as_slice(), body].concat())?;
         self.answer()
     }
 
-    /// Posts with more headers than there are usually.
+    /// Sends a POST with additional headers.
     pub(crate) fn ask_with(
         &mut self,
         path: &str,
@@ -106,8 +106,8 @@ impl Connection {
             .context("the connection was cut while the request was sent")
     }
 
-    /// Announces a body of this many bytes, and waits until the server asks for it:
-    /// from then on the request is under way.
+    /// Announces a body of this many bytes, and waits until the server accepts it. After that the request is
+    /// in flight.
     pub(crate) fn announce(&mut self, path: &str, length: usize) -> anyhow::Result<()> {
         let mut head = head("POST", path, length);
         head.truncate(head.len() - 2);

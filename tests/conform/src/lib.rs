@@ -1,8 +1,8 @@
-//! Holds every coprocessor of `systems/coprocessors` to the same cases.
+//! Tests every coprocessor of `systems/coprocessors` with the same cases.
 //!
-//! The one idea: `runners.yaml` lists the languages and `cases/` says what they
-//! answer; nothing here knows a language. After the cases each one works for the
-//! gateway, and its work is looked for at the gateway's client and origin.
+//! Main idea: `runners.yaml` lists the languages and `cases/` contains their expected responses. The code
+//! here does not depend on a language. After the cases, each coprocessor works for the gateway, and the tests
+//! check the result at the gateway's client and origin.
 
 mod cases;
 mod claims;
@@ -20,23 +20,23 @@ pub use http::Address;
 pub use process::{Running, Transport};
 pub use runners::Runner;
 
-/// What became of one language over one transport.
+/// The result of one language over one transport.
 #[derive(Debug)]
 pub enum Verdict {
-    /// Every case and claim holds; how many there were.
+    /// Every case and claim holds. Contains their number.
     Passed(usize),
-    /// It was not started, and why.
+    /// It was not started, for this reason.
     NotRun(String),
-    /// What does not hold, a line each.
+    /// The failed cases and claims, a line each.
     Failed(Vec<String>),
 }
 
-/// Builds the named languages (all when none is named) and holds each to the
-/// contract over TCP and over a Unix socket.
+/// Builds the named languages (all languages if `names` is empty) and tests each against the contract over
+/// TCP and over a Unix socket.
 ///
 /// # Errors
 ///
-/// When `runners.yaml` or a case cannot be read, or a name is not in the list.
+/// If `runners.yaml` or a case cannot be read, or a name is not in the list.
 pub fn conform(names: &[String]) -> anyhow::Result<Vec<(String, Verdict)>> {
     let runners = runners::all()?;
     let cases = cases::all()?;
@@ -62,11 +62,11 @@ pub fn conform(names: &[String]) -> anyhow::Result<Vec<(String, Verdict)>> {
     Ok(verdicts)
 }
 
-/// The entry of a language in `runners.yaml`.
+/// Returns the entry of a language in `runners.yaml`.
 ///
 /// # Errors
 ///
-/// When `runners.yaml` cannot be read, or has no such entry.
+/// If `runners.yaml` cannot be read, or has no such entry.
 pub fn runner(name: &str) -> anyhow::Result<Runner> {
     let mut runners = runners::all()?;
     match runners.iter().position(|runner| runner.name == name) {

@@ -1,4 +1,5 @@
-//! `cargo run -p conform -- go python`: holds these languages to the contract, or all.
+//! `cargo run -p conform -- go python` tests these languages against the contract. Without names it tests
+//! all.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! A coprocessor that runs, and is gone afterwards.
+//! A running coprocessor that is ended when it is dropped.
 
 use std::fmt;
 use std::os::unix::process::CommandExt as _;
@@ -12,15 +12,15 @@ use tempfile::TempDir;
 use crate::http::{Address, Connection};
 use crate::runners::Runner;
 
-/// How long a start or a stop may take on a busy machine.
+/// Time limit of a start or a stop on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a coprocessor listens on.
+/// The transport that a coprocessor listens on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// A port of this machine.
+    /// A port on loopback.
     Tcp,
-    /// A Unix socket.
+    /// A Unix socket in a temporary folder.
     Unix,
 }
 
@@ -33,23 +33,23 @@ impl fmt::Display for Transport {
     }
 }
 
-/// A coprocessor that runs; dropped, it is killed with all its children.
+/// A coprocessor that runs. Dropping it kills it with all its children.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
     pub(crate) address: Address,
-    /// Holds the socket and what the process says.
+    /// Contains the socket and the output of the process.
     folder: TempDir,
 }
 
 impl Running {
-    /// Starts it and waits until it is healthy.
+    /// Starts the coprocessor and waits until it is healthy.
     ///
     /// # Errors
     ///
-    /// When it does not start, ends, or is not healthy within a minute.
+    /// If it does not start, ends, or is not healthy within a minute.
     pub fn start(runner: &Runner, transport: Transport) -> anyhow::Result<Running> {
-        // The path of a socket has at most 107 bytes, that of TMPDIR any number.
+        // The path of a socket has at most 107 bytes, and TMPDIR may be longer.
         let folder = TempDir::with_prefix_in("weighbridge-conform-", "/tmp")?;
         let log = std::fs::File::create(folder.path().join("log"))?;
         let mut command = runner.command(&runner.run);
@@ -68,7 +68,7 @@ impl Running {
         match &address {
             Address::Port(port) => command.env("PORT", port.to_string()),
             Address::Socket(path) => {
-                // What a killed predecessor leaves behind.
+                // A socket file as a killed predecessor leaves it.
                 drop(std::os::unix::net::UnixListener::bind(path)?);
                 command.env("SOCKET", path)
             }
@@ -89,24 +89,24 @@ impl Running {
         }
     }
 
-    /// A new connection to it.
+    /// Opens a new connection to it.
     pub(crate) fn connect(&self) -> anyhow::Result<Connection> {
         Connection::open(&self.address).context("it takes no connection")
     }
 
-    /// Asks it to stop, as the lab and every container do.
+    /// Sends SIGTERM, as the lab and every container do.
     pub(crate) fn tell_to_stop(&self) -> anyhow::Result<()> {
         Ok(kill_process(self.id(), Signal::TERM)?)
     }
 
-    /// How it ended.
+    /// Waits for the end of the process and returns its exit status.
     pub(crate) fn end(&mut self) -> anyhow::Result<ExitStatus> {
         self.wait_until(|running| Ok(running.child.try_wait()?.is_some()))
             .context("it does not end")?;
         Ok(self.child.wait()?)
     }
 
-    /// What it has written so far.
+    /// The current output of the process.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
@@ -144,7 +144,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The group may be empty already; either way nothing is left after this.
+        // The group may be empty already. In both cases no process is left after this.
         let _ = kill_process_group(self.id(), Signal::KILL);
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! Programs of this workspace, started for a proof and gone afterwards.
+//! Programs of this workspace that are started for a proof and ended after it.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -11,19 +11,19 @@ use tempfile::TempDir;
 
 use crate::http::Address;
 
-/// A program that says where it listens; dropped, it is killed.
+/// A program that prints its listen address. Dropping it kills it.
 #[derive(Debug)]
 pub(crate) struct Program {
     child: Child,
     pub(crate) address: Address,
-    /// Kept open: it has more to say than its address.
+    /// Kept open, because the program writes more than its address.
     _output: BufReader<ChildStdout>,
-    /// Where it works, and what it says beside its address.
+    /// Working directory, and the output other than the address.
     folder: TempDir,
 }
 
 impl Program {
-    /// Starts it in a folder with this file and waits for its address.
+    /// Starts the program in a folder with this file and waits for its address.
     pub(crate) fn start(
         name: &str,
         arguments: &[&str],
@@ -60,7 +60,7 @@ impl Program {
         Ok(program)
     }
 
-    /// What it has written to its log so far.
+    /// The current log of the program.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
@@ -73,7 +73,7 @@ impl Drop for Program {
     }
 }
 
-/// The folder with the gateway and its origin, built once, as this program was.
+/// The folder with the gateway and its origin, built once with the profile of this program.
 fn built() -> anyhow::Result<&'static Path> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     match BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}"))) {
@@ -84,14 +84,14 @@ fn built() -> anyhow::Result<&'static Path> {
 
 fn build() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe()?;
-    // target/PROFILE/conform, or target/PROFILE/deps/languages-…
+    // The path is target/PROFILE/conform or target/PROFILE/deps/languages-…
     let folder = own.parent().context("a program lies in a folder")?;
     let profile = match folder.ends_with("deps") {
         true => folder.parent().context("target/PROFILE")?,
         false => folder,
     };
     let mut cargo = Command::new(env!("CARGO"));
-    // What cargo says to this package's tests would have build scripts run again.
+    // Cargo sets these variables for this package's tests. They would make build scripts run again.
     for variable in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH"] {
         cargo.env_remove(variable);
     }

@@ -1,4 +1,4 @@
-//! The list of languages, as `runners.yaml` has it.
+//! The list of languages in `runners.yaml`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,24 +10,24 @@ use granit_parser::{Event, Parser};
 /// A language of the list.
 #[derive(Debug)]
 pub struct Runner {
-    /// Its folder's name.
+    /// Name of the folder of the coprocessor.
     pub name: String,
-    /// What people call it.
+    /// Display name of the language.
     pub language: String,
-    /// The command that tells which one is at work.
+    /// The command that prints the version of the language.
     pub version: String,
-    /// Programs on PATH that it cannot do without; `a|b` is satisfied by either.
+    /// Programs on PATH that it requires. Either program satisfies `a|b`.
     pub needs: Vec<String>,
-    /// Commands that build it.
+    /// Commands that build the coprocessor.
     pub build: Vec<String>,
-    /// The command that serves.
+    /// The command that starts the server.
     pub run: String,
-    /// Why it cannot listen on a Unix socket, when it cannot.
+    /// Reason why it cannot listen on a Unix socket. `None` if it can.
     pub no_socket: Option<String>,
 }
 
 impl Runner {
-    /// The first program that it needs and this machine lacks.
+    /// The first required program that is missing on this machine.
     #[must_use]
     pub fn missing(&self) -> Option<&str> {
         let is_there = |program: &&String| {
@@ -47,7 +47,7 @@ impl Runner {
     ///
     /// # Errors
     ///
-    /// When one cannot be started or fails, with what it said.
+    /// If a command cannot be started or fails. The error contains its output.
     pub fn build(&self) -> anyhow::Result<()> {
         for line in &self.build {
             let output = self
@@ -63,13 +63,13 @@ impl Runner {
         Ok(())
     }
 
-    /// This command line in the language's folder.
+    /// A command that runs this line in the language's folder.
     #[must_use]
     pub fn command(&self, line: &str) -> Command {
         let folder = home().join(&self.name);
         let mut words = line.split_whitespace();
         let program = words.next().unwrap_or_default();
-        // A path is one in the folder; a bare name is found on PATH.
+        // A path is relative to the folder. A bare name is searched on PATH.
         let program = if program.contains('/') {
             folder.join(program)
         } else {
@@ -92,7 +92,7 @@ pub(crate) fn all() -> anyhow::Result<Vec<Runner>> {
     parse(&text)
 }
 
-/// Two levels of mapping, whose values are texts or lists of texts.
+/// Parses two levels of mapping. The values are texts or lists of texts.
 fn parse(text: &str) -> anyhow::Result<Vec<Runner>> {
     let mut runners = Vec::new();
     let mut depth = 0;
@@ -140,7 +140,7 @@ fn runner(name: &str, mut entry: BTreeMap<String, Vec<String>>) -> anyhow::Resul
         run: texts("run")?.concat(),
         no_socket: texts("socket").ok().map(|why| why.concat()),
     };
-    // Read by tidy.
+    // The tidy test reads this key.
     texts("lock")?;
     if let Some(key) = entry.keys().next() {
         bail!("runners.yaml: `{name}` has the unknown key `{key}`");

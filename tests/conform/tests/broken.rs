@@ -1,7 +1,7 @@
 //! The proofs through the gateway find coprocessors that do not do their work.
 //!
-//! A coprocessor made of a few lines keeps the contract as far as the gateway can see;
-//! then one line of it is broken at a time, as real ones were found broken.
+//! A coprocessor of a few lines keeps the contract in all points that the gateway can see. Each test breaks
+//! one line of it, in a way that was found in a real coprocessor.
 
 #![expect(
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 type Work = fn(&str, Value) -> Value;
 
-/// The places of `PROOFS`.
+/// Positions of the proofs in `PROOFS`.
 const HEADER: usize = 0;
 const IDS: usize = 1;
 const CLIENT: usize = 2;
@@ -32,7 +32,7 @@ fn a_coprocessor_that_does_its_work_passes() {
 #[test]
 fn work_at_the_wrong_stage_is_found() {
     let at_another_stage: Work = |path, mut message| {
-        // It waits for the subgraph's response, and the gateway sends it the request only.
+        // The coprocessor waits for the subgraph's response, but the gateway sends it only the request.
         if path == "/static-subgraph" {
             message["stage"] = json!("SubgraphResponse");
         }
@@ -56,7 +56,7 @@ fn a_dropped_header_is_found() {
 
 #[test]
 fn an_answer_without_the_message_is_found() {
-    // What a class that does not know `headers` would write.
+    // The output of a class without a field `headers`.
     let forgetful: Work = |path, message| {
         let mut answer = works(path, message);
         if path != "/create-jwt" {
@@ -99,7 +99,7 @@ fn a_coprocessor_that_is_not_there_is_found() {
     assert!(PROOFS.iter().all(|(_, proof)| proof(&address).is_err()));
 }
 
-/// The proofs that a coprocessor does not pass.
+/// The proofs that a coprocessor fails.
 fn failed(work: Work) -> Vec<usize> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = Address::Port(listener.local_addr().unwrap().port());
@@ -119,7 +119,7 @@ fn failed(work: Work) -> Vec<usize> {
     (0..PROOFS.len()).filter(is_failed).collect()
 }
 
-/// Messages on one connection until the gateway hangs up.
+/// Processes messages on one connection until the gateway hangs up.
 fn serve(mut stream: &TcpStream, work: Work) -> Option<()> {
     let mut reader = BufReader::new(stream);
     loop {
@@ -146,7 +146,7 @@ fn serve(mut stream: &TcpStream, work: Work) -> Option<()> {
     }
 }
 
-/// What the contract asks for. The tokens are signed with nothing that keeps a secret.
+/// A coprocessor that satisfies the contract. The signature of its tokens uses no secret key.
 fn works(path: &str, mut message: Value) -> Value {
     match (path, message["stage"].as_str()) {
         ("/static-subgraph", Some("SubgraphRequest")) => {

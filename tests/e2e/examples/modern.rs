@@ -1,7 +1,7 @@
-//! A server of TLS and HTTP/2 for labs: it gives tokens and counts what it saw.
+//! A server with TLS and HTTP/2 for labs. It issues tokens and counts its requests.
 //!
-//! `/login/USER` is answered with a token, `/seen` with the number of requests; `/health` and `/seen`
-//! themselves are not counted.
+//! `/login/USER` returns a token, and `/seen` returns the number of requests. Requests of `/health` and
+//! `/seen` do not count.
 
 #![expect(
     clippy::unwrap_used,
@@ -68,7 +68,7 @@ fn act(got: &Got, seen: &Mutex<BTreeSet<u64>>) -> Act {
         "/seen" => return Act::Answer(Bytes::from(format!(r#"{{"requests":{}}}"#, seen.len()))),
         _ => {}
     }
-    // A request is asked for more than once, by the same number.
+    // The server calls this function more than once for a request, with the same number.
     seen.insert(got.number);
     match got.path.strip_prefix("/login/") {
         Some(user) => Act::Answer(Bytes::from(format!(r#"{{"token":"t-{user}"}}"#))),

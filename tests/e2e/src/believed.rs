@@ -1,4 +1,4 @@
-//! What may be claimed of numbers on a machine that others use as well.
+//! Claims about numbers on a machine that other programs use as well.
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::{Run, weigh_command};
 
-/// The summary that `weigh report --format json` makes of a recording.
+/// The summary of a recording, from `weigh report --format json`.
 ///
 /// # Panics
 ///
-/// When it cannot be made.
+/// If it cannot be created.
 #[must_use]
 pub fn summary_of(recording: &Path) -> Value {
     let output = weigh_command()
@@ -24,8 +24,8 @@ pub fn summary_of(recording: &Path) -> Value {
     document["summary"].clone()
 }
 
-/// The measurements of a variant that count, one for each round and group of it: those that were
-/// disturbed were made again.
+/// The measurements of a variant that count, one for each round and group. Disturbed measurements were
+/// repeated and do not count.
 #[must_use]
 pub fn rounds_of<'a>(recording: &'a Value, variant: &str) -> Vec<&'a Value> {
     let rounds = recording["rounds"].as_array().into_iter().flatten();
@@ -34,23 +34,22 @@ pub fn rounds_of<'a>(recording: &'a Value, variant: &str) -> Vec<&'a Value> {
         .collect()
 }
 
-/// How often something is measured on a machine that may be disturbed.
+/// Number of measurements on a machine that may be disturbed.
 pub const ATTEMPTS: usize = 4;
 
-/// The checks that fail because the machine gave its processors to others: it then says nothing about
-/// what is claimed.
+/// The checks that fail if the machine gave its processors to other programs. A claim cannot be judged then.
 pub const MACHINE_CHECKS: [&str; 3] = ["generator-pauses", "generator-starved", "steal"];
 
-/// Why a claim is not judged on a machine whose processors others had.
+/// Reason for skipping a claim if other programs used the processors.
 pub const MACHINE_UNFIT: &str = "others had the processors in every attempt";
 
-/// Measures until no check withholds a verdict, at most [`ATTEMPTS`] times. `measure` gives the run and
-/// its recording, a folder or a file. None, and a word about it, where others had the processors: then
-/// there is nothing that a test could claim.
+/// Measures until no check withholds a verdict, at most [`ATTEMPTS`] times. `measure` returns the run and its
+/// recording, a folder or a file. `None`, with a note, if other programs used the processors, because a test
+/// cannot claim anything then.
 ///
 /// # Panics
 ///
-/// When a run fails otherwise, or none is believed on a machine that was fit each time.
+/// If a run fails for another reason, or no run has a verdict although the machine was fit each time.
 #[must_use]
 #[track_caller]
 pub fn believed(measure: impl Fn(usize) -> (Run, PathBuf)) -> Option<Run> {
@@ -58,7 +57,7 @@ pub fn believed(measure: impl Fn(usize) -> (Run, PathBuf)) -> Option<Run> {
     for attempt in 0..ATTEMPTS {
         let (run, recording) = measure(attempt);
         let run = run.ran();
-        // A single load has no verdict to withhold and ends well even where its numbers are withheld.
+        // A single load has no verdict, and succeeds even if its numbers are withheld.
         let is_unfit = is_machine_unfit(&summary_of(&recording));
         if run.status().success() && !is_unfit {
             judged::ran();
@@ -75,7 +74,7 @@ pub fn believed(measure: impl Fn(usize) -> (Run, PathBuf)) -> Option<Run> {
     None
 }
 
-/// Whether a check of the machine failed for any variant.
+/// True if a check of the machine failed for any variant.
 pub(crate) fn is_machine_unfit(summary: &Value) -> bool {
     let variants = summary["variants"].as_array().into_iter().flatten();
     let mut checks = variants.flat_map(|row| row["checks"].as_array().into_iter().flatten());

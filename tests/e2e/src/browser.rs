@@ -1,7 +1,7 @@
-//! A headless Chromium that is asked over its pipe: no port, no display, no network.
+//! A headless Chromium that is controlled over a pipe, without a port, display or network.
 //!
-//! The DevTools protocol is JSON, each message ended by a zero byte; Chromium reads it from file
-//! descriptor 3 and answers on 4.
+//! The DevTools protocol is JSON, and each message ends with a zero byte. Chromium reads it from file
+//! descriptor 3 and responds on 4.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -15,9 +15,9 @@ use rustix::fs::{CWD, FileType, Mode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long one answer may take: a busy machine starts Chromium in some ten seconds.
+/// Timeout of one response. A busy machine starts Chromium in some ten seconds.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// What Chromium is called on different systems.
+/// Names of the Chromium program on different systems.
 const NAMES: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -34,25 +34,25 @@ pub struct Browser {
     events: VecDeque<Value>,
     calls: u64,
     session: Option<String>,
-    /// Its profile and its pipes; removed with it.
+    /// Contains the profile and the pipes. Removed with the browser.
     _folder: TempDir,
 }
 
-/// How a page is looked at.
+/// Window and preferences of the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
     /// Width of the window in CSS pixels.
     pub width: u32,
-    /// Whether the reader prefers dark.
+    /// True if the reader prefers the dark color scheme.
     pub is_dark: bool,
 }
 
 impl Browser {
-    /// Starts it with an empty page.
+    /// Starts Chromium with an empty page.
     ///
     /// # Panics
     ///
-    /// When it is not installed, or does not answer.
+    /// If it is not installed, or does not respond.
     #[must_use]
     pub fn start() -> Browser {
         let name = NAMES.iter().find(|name| is_installed(name));
@@ -77,7 +77,7 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .expect("a shell starts");
-        // Each waits for the other side to open it, in the order of the shell's redirections.
+        // Each open waits for the other side, in the order of the shell's redirections.
         let to = File::options().write(true).open(to).expect("a named pipe");
         let from = File::open(from).expect("a named pipe");
         let mut browser = Browser {
@@ -107,11 +107,11 @@ impl Browser {
         }
     }
 
-    /// Opens an address, and gives every event until it was loaded.
+    /// Opens an address, and returns all events until it was loaded.
     ///
     /// # Panics
     ///
-    /// When it cannot be opened.
+    /// If it cannot be opened.
     pub fn open(&mut self, url: &str, view: View) -> Vec<Value> {
         self.call(
             "Emulation.setDeviceMetricsOverride",
@@ -131,16 +131,16 @@ impl Browser {
             let event = self.next();
             self.events.push_back(event);
         }
-        // One frame later everything that the page would ask for by itself was asked for.
+        // One frame later, the page has sent all requests that it sends by itself.
         self.ask("new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))");
         self.events.drain(..).collect()
     }
 
-    /// The value of a JavaScript expression; a promise is awaited.
+    /// Returns the value of a JavaScript expression. A promise is awaited.
     ///
     /// # Panics
     ///
-    /// When it throws.
+    /// If the expression throws.
     pub fn ask(&mut self, expression: &str) -> Value {
         let mut answer = self.call(
             "Runtime.evaluate",
@@ -177,17 +177,17 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // Chromium may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The address of a file.
+/// The URL of a file.
 ///
 /// # Panics
 ///
-/// When there is no such file.
+/// If there is no such file.
 #[must_use]
 pub fn url_of(page: &Path) -> String {
     let page = page.canonicalize().expect("the page exists");
@@ -202,7 +202,7 @@ fn is_installed(name: &str) -> bool {
 fn flags(profile: &Path) -> Vec<String> {
     let mut flags: Vec<String> = [
         "--headless",
-        // Root may not have a sandbox; the page is ours.
+        // Chromium as root may not use a sandbox. The page is our own.
         "--no-sandbox",
         "--disable-gpu",
         "--disable-quic",
@@ -222,7 +222,7 @@ fn flags(profile: &Path) -> Vec<String> {
     flags
 }
 
-/// Reads messages on a thread of its own, so that waiting for one can have an end.
+/// Reads messages on a thread of its own, so that waiting for a message can time out.
 fn listen(from: File) -> Receiver<Value> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {

@@ -1,8 +1,8 @@
-//! The harness of the end-to-end tests: a [`World`] is a temporary folder with a
-//! lab in it; running it gives a [`Run`] that can be asked what happened.
+//! The harness of the end-to-end tests. A [`World`] is a temporary folder with a lab in it. Running it gives
+//! a [`Run`] with the results.
 //!
-//! It knows `weigh` as a user does: by its command line, exit code, output and
-//! files. Nothing of the instrument is linked in.
+//! The harness uses `weigh` as a user does: by its command line, exit code, output and files. It does not
+//! link the instrument.
 
 mod believed;
 mod browser;
@@ -37,27 +37,27 @@ pub use terminal::on_a_terminal;
 /// A temporary folder with a lab file of the [`fixture`] server in it.
 #[derive(Debug)]
 pub struct World {
-    /// Shared with its runs, which read the recordings in it.
+    /// Shared with its runs, because they read the recordings in it.
     folder: Rc<TempDir>,
     variants: Vec<String>,
     rounds: u32,
     duration: &'static str,
     warmup: &'static str,
-    /// How requests arrive, in the words of a lab file.
+    /// The arrival of requests, in the syntax of a lab file.
     arrivals: &'static str,
-    /// What the system may use, in the words of a lab file.
+    /// The limits of the system, in the syntax of a lab file.
     limits: &'static str,
     /// The core that the system may run on.
     pin: Option<usize>,
     baseline: String,
     leaves_daemons: bool,
-    /// A lab file in place of the usual one.
+    /// A lab file instead of the usual one.
     own_lab: Option<String>,
 }
 
 impl World {
-    /// A world with a lab file of its own, in which `SHOP` is the path of the server with a memory,
-    /// and `MARKER` what [`World::marker`] says.
+    /// A world with a lab file of its own. In its text, `SHOP` stands for the path of the server with a
+    /// memory, and `MARKER` for the value of [`World::marker`].
     #[must_use]
     pub fn of_lab(text: &str) -> World {
         let world = World::new();
@@ -68,18 +68,18 @@ impl World {
         }
     }
 
-    /// Adds a file beside the lab.
+    /// Adds a file to the folder of the lab.
     ///
     /// # Panics
     ///
-    /// When it cannot be written.
+    /// If it cannot be written.
     #[must_use]
     pub fn file(self, name: &str, text: &str) -> World {
         fs::write(self.path().join(name), text).expect("the file can be written");
         self
     }
 
-    /// A world whose baseline is the honest fixture.
+    /// A world with the honest fixture as baseline.
     #[must_use]
     pub fn new() -> World {
         World {
@@ -106,28 +106,28 @@ impl World {
         self
     }
 
-    /// Rounds of the lab (6 if not said).
+    /// Rounds of the lab (default: 6).
     #[must_use]
     pub fn rounds(mut self, rounds: u32) -> World {
         self.rounds = rounds;
         self
     }
 
-    /// Length of one measurement (100 ms if not said).
+    /// Length of one measurement (default: 100 ms).
     #[must_use]
     pub fn duration(mut self, duration: &'static str) -> World {
         self.duration = duration;
         self
     }
 
-    /// How requests arrive: `connections: 4` if not said.
+    /// The arrival of requests. The default is `connections: 4`.
     #[must_use]
     pub fn arrivals(mut self, arrivals: &'static str) -> World {
         self.arrivals = arrivals;
         self
     }
 
-    /// What each server may use: `cpus: 0.2`.
+    /// Limits of each server, for example `cpus: 0.2`.
     #[must_use]
     pub fn limits(mut self, limits: &'static str) -> World {
         self.limits = limits;
@@ -141,33 +141,32 @@ impl World {
         self
     }
 
-    /// Settings in which the baseline differs from an honest fixture.
+    /// Settings of the baseline that differ from an honest fixture.
     #[must_use]
     pub fn baseline(mut self, settings: &str) -> World {
         self.baseline = format!(", with: {{{settings}}}");
         self
     }
 
-    /// Every fixture leaves a process behind that has cut all ties.
+    /// Makes every fixture leave a process behind, in a session of its own and without a parent.
     #[must_use]
     pub fn leaves_daemons(mut self) -> World {
         self.leaves_daemons = true;
         self
     }
 
-    /// What stands in the command line of every process of this world's systems,
-    /// and in no other.
+    /// A text that appears only in the command lines of the processes of this world's systems.
     ///
     /// # Panics
     ///
-    /// Never: a temporary folder has a name.
+    /// Never, because a temporary folder has a name.
     #[must_use]
     pub fn marker(&self) -> String {
         let name = self.path().file_name().expect("a folder has a name");
         format!("of-{}", name.to_string_lossy())
     }
 
-    /// Has a system been started for this round (from 1)?
+    /// True if a system has been started for this round (from 1).
     #[must_use]
     pub fn has_logged_round(&self, round: u32) -> bool {
         let occasion = format!("round-{round}");
@@ -183,13 +182,13 @@ impl World {
         })
     }
 
-    /// The folder that everything of this world lies in.
+    /// The folder of this world.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Writes the lab file and gives its path.
+    /// Writes the lab file and returns its path.
     #[must_use]
     pub fn lab(&self) -> PathBuf {
         let path = self.path().join("truth.yaml");
@@ -243,11 +242,11 @@ impl World {
         self.run_with(&[])
     }
 
-    /// Runs the lab until no check withholds a verdict; see [`believed`].
+    /// Runs the lab until no check withholds a verdict (see [`believed`]).
     ///
     /// # Panics
     ///
-    /// When a run fails otherwise, or none is believed on a machine that was fit for it.
+    /// If a run fails for another reason, or no run has a verdict although the machine was fit.
     #[must_use]
     #[track_caller]
     pub fn believed(&self) -> Option<Run> {
@@ -262,7 +261,7 @@ impl World {
         })
     }
 
-    /// As [`World::run`], with further flags.
+    /// Like [`World::run`], with further flags.
     #[must_use]
     pub fn run_with(&self, flags: &[&str]) -> Run {
         let output = self
@@ -287,20 +286,20 @@ impl World {
             .expect("weigh starts")
     }
 
-    /// `weigh SUBCOMMAND LAB`, ready to be started.
+    /// The command `weigh SUBCOMMAND LAB`, not yet started.
     #[must_use]
     pub fn command(&self, subcommand: &str) -> Command {
         let lab = self.lab();
         let mut command = weigh_command();
         command.arg(subcommand).arg(lab).current_dir(self.path());
-        // A lab may build its systems.
+        // A lab may build its systems, and builds must not see these variables.
         for variable in program::OF_THE_TEST {
             command.env_remove(variable);
         }
         command
     }
 
-    /// What a started `weigh lab` did, once it has ended.
+    /// Waits for a started `weigh lab` and returns its results.
     #[must_use]
     pub fn finish(&self, child: Child) -> Run {
         Run {
@@ -317,9 +316,9 @@ impl Default for World {
     }
 }
 
-/// The text with one space for each run of spaces and line breaks. Where `weigh` breaks a line depends
-/// on the name of the processor, the length of a path and the width of the terminal; a claim about a
-/// sentence must not.
+/// The text with one space for each run of spaces and line breaks. The line breaks of `weigh` depend on the
+/// name of the processor, the length of a path and the width of the terminal. A claim about a sentence must
+/// not depend on them.
 #[must_use]
 pub fn unwrapped(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -334,7 +333,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Wraps the output of a command that records nothing.
+    /// Wraps the output of a command that does not write a recording.
     #[must_use]
     pub fn of(output: Output) -> Run {
         Run {
@@ -344,23 +343,23 @@ impl Run {
         }
     }
 
-    /// Standard output.
+    /// Standard output as text.
     #[must_use]
     pub fn answer(&self) -> String {
         String::from_utf8_lossy(&self.output.stdout).into_owned()
     }
 
-    /// Standard output as one line; see [`unwrapped`].
+    /// Standard output as one line (see [`unwrapped`]).
     #[must_use]
     pub fn text(&self) -> String {
         unwrapped(&self.answer())
     }
 
-    /// Claims that these words are on standard output, wherever its lines are broken.
+    /// Claims that standard output contains these words, regardless of line breaks.
     ///
     /// # Panics
     ///
-    /// With standard output, when they are not.
+    /// With standard output, if it does not.
     #[track_caller]
     pub fn shows(&self, words: &str) {
         let answer = self.answer();
@@ -372,7 +371,7 @@ impl Run {
     ///
     /// # Panics
     ///
-    /// When it recorded nothing that can be read.
+    /// If the run has no readable recording.
     #[must_use]
     pub fn full(&self) -> String {
         let mut command = weigh_command();
@@ -383,21 +382,21 @@ impl Run {
         Run::of(command.output().expect("weigh starts")).answer()
     }
 
-    /// Claims that these words are in the full report, wherever its lines are broken.
+    /// Claims that the full report contains these words, regardless of line breaks.
     ///
     /// # Panics
     ///
-    /// When they are not.
+    /// If it does not.
     pub fn shows_in_full(&self, words: &str) {
         let full = self.full();
         assert!(unwrapped(&full).contains(words), "no `{words}` in\n{full}");
     }
 
-    /// Claims that these words are on standard error, wherever its lines are broken.
+    /// Claims that standard error contains these words, regardless of line breaks.
     ///
     /// # Panics
     ///
-    /// With standard error, when they are not.
+    /// With standard error, if it does not.
     #[track_caller]
     pub fn says(&self, words: &str) {
         let talk = self.talk();
@@ -405,13 +404,13 @@ impl Run {
         assert!(is_said, "no `{words}` on stderr:\n{talk}");
     }
 
-    /// Standard error.
+    /// Standard error as text.
     #[must_use]
     pub fn talk(&self) -> String {
         String::from_utf8_lossy(&self.output.stderr).into_owned()
     }
 
-    /// How the process ended.
+    /// Exit status of the process.
     #[must_use]
     pub fn status(&self) -> ExitStatus {
         self.output.status
@@ -421,7 +420,7 @@ impl Run {
     ///
     /// # Panics
     ///
-    /// With everything that was printed, when it is another one.
+    /// With the complete output, if it is another one.
     pub fn exits_with(self, code: i32) -> Run {
         assert_eq!(
             self.output.status.code(),
@@ -433,12 +432,12 @@ impl Run {
         self
     }
 
-    /// Claims that the run was carried out: everything was done, or a check withheld a verdict
-    /// because the machine was disturbed, which is no business of the claim.
+    /// Claims that the run was carried out. A check may have withheld a verdict because the machine was
+    /// disturbed, and that does not affect this claim.
     ///
     /// # Panics
     ///
-    /// With everything that was printed, when it ended otherwise.
+    /// With the complete output, if the run ended otherwise.
     pub fn ran(self) -> Run {
         match self.output.status.code() {
             Some(7) => self,
@@ -446,14 +445,14 @@ impl Run {
         }
     }
 
-    /// Claims that the table has a row for `variant` that holds all of `words`.
+    /// Claims that the table has a row for `variant` that contains all of `words`.
     ///
     /// # Panics
     ///
-    /// When the table has no such row; it is shown then.
+    /// With the table, if it has no such row.
     pub fn row(self, variant: &str, words: &[&str]) -> Run {
         let answer = self.answer();
-        // A reason that does not fit into the table stands below it, folded.
+        // A reason that does not fit into the table is printed below it, folded.
         let unfolded = answer.replace("\n  ", " ");
         let is_there = unfolded.lines().any(|line| {
             let line = line.trim_start_matches(['-', ' ']);
@@ -463,11 +462,11 @@ impl Run {
         self
     }
 
-    /// Claims that no latency of `variant` is in the recording's summary.
+    /// Claims that the recording's summary contains no latency of `variant`.
     ///
     /// # Panics
     ///
-    /// When there is one.
+    /// If it contains one.
     pub fn no_number_for(self, variant: &str) -> Run {
         let summary = self.json();
         let row = summary["variants"]
@@ -485,11 +484,11 @@ impl Run {
         self
     }
 
-    /// Claims that `variant` has numbers, unless others had the processors.
+    /// Claims that `variant` has numbers, unless other programs used the processors.
     ///
     /// # Panics
     ///
-    /// When it has none.
+    /// If it has no numbers.
     #[track_caller]
     pub fn number_for(self, variant: &str) -> Run {
         let summary = self.json();
@@ -509,12 +508,11 @@ impl Run {
         self
     }
 
-    /// Whether others had the processors, so that figures were withheld and nothing can be claimed of
-    /// them.
+    /// True if other programs used the processors, so that figures were withheld and cannot be checked.
     ///
     /// # Panics
     ///
-    /// When the run has no recording.
+    /// If the run has no recording.
     #[must_use]
     pub fn is_machine_unfit(&self) -> bool {
         believed::is_machine_unfit(&self.json())
@@ -524,7 +522,7 @@ impl Run {
     ///
     /// # Panics
     ///
-    /// When the summary has no such variant.
+    /// If the summary has no such variant.
     #[must_use]
     pub fn verdict_of(&self, variant: &str) -> String {
         let summary = self.json();
@@ -542,7 +540,7 @@ impl Run {
     ///
     /// # Panics
     ///
-    /// When not exactly one is found.
+    /// If there is not exactly one.
     #[must_use]
     pub fn recording_folder(&self) -> PathBuf {
         let folder = self.folder.as_ref().expect("a run of a world");
@@ -560,23 +558,23 @@ impl Run {
     ///
     /// # Panics
     ///
-    /// When it is missing or not JSON.
+    /// If it is missing or not JSON.
     #[must_use]
     pub fn recording(&self) -> Value {
         let path = self.recording_folder().join("recording.json");
         serde_json::from_slice(&fs::read(path).expect("a recording")).expect("JSON")
     }
 
-    /// The summary that `weigh report --format json` makes of this run.
+    /// The summary of this run, from `weigh report --format json`.
     ///
     /// # Panics
     ///
-    /// When it cannot be made.
+    /// If it cannot be created.
     #[must_use]
     pub fn json(&self) -> Value {
         summary_of(&self.recording_folder())
     }
 }
 
-/// How long a test waits for something that should happen at once.
+/// Time limit for events that should happen at once.
 pub const PATIENCE: Duration = Duration::from_secs(20);

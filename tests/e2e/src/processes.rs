@@ -1,4 +1,4 @@
-//! Who is running, and waiting for a condition.
+//! Search for processes, and waiting for a condition.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::CpuSet;
 
-/// Ids of live processes whose command line holds `needle`, this one excepted.
+/// Ids of live processes with `needle` in their command lines, except this process.
 #[must_use]
 pub fn processes_mentioning(needle: &str) -> Vec<u32> {
     let own = std::process::id();
@@ -21,16 +21,16 @@ pub fn processes_mentioning(needle: &str) -> Vec<u32> {
 }
 
 fn is_alive_and_mentions(pid: u32, needle: &str) -> bool {
-    // A zombie has an empty command line: it holds nothing any more.
+    // A zombie has an empty command line.
     fs::read(format!("/proc/{pid}/cmdline"))
         .is_ok_and(|line| String::from_utf8_lossy(&line).contains(needle))
 }
 
-/// Looks every few milliseconds until `condition` holds.
+/// Polls every few milliseconds until `condition` holds.
 ///
 /// # Panics
 ///
-/// With `what`, when it does not within `limit`.
+/// With `what`, if it does not hold within `limit`.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place in these tests that waits"
@@ -43,13 +43,13 @@ pub fn wait_until(what: &str, limit: Duration, mut condition: impl FnMut() -> bo
     }
 }
 
-/// Ids of the processes whose parent is `pid`.
+/// Ids of the processes with the parent `pid`.
 #[must_use]
 pub fn children_of(pid: u32) -> Vec<i32> {
     let own = |entry: fs::DirEntry| {
         let child: i32 = entry.file_name().to_str()?.parse().ok()?;
         let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        // The name in brackets may hold anything; what follows it is regular.
+        // The name in brackets may contain any character. The rest is regular.
         let parent: u32 = stat
             .rsplit(')')
             .next()?
@@ -66,8 +66,8 @@ pub fn children_of(pid: u32) -> Vec<i32> {
         .collect()
 }
 
-/// Cgroups made by a `weigh` that no longer lives. They are named
-/// `weighbridge-PID-…`, with the id of the `weigh` that owns them.
+/// Cgroups of a `weigh` that no longer lives. They are named `weighbridge-PID-…`, with the process id of that
+/// `weigh`.
 #[must_use]
 pub fn cgroups_of_dead_runs() -> Vec<PathBuf> {
     let hierarchies = fs::read_dir("/sys/fs/cgroup")
@@ -92,17 +92,17 @@ fn is_of_dead_run(name: &str) -> bool {
     owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
 }
 
-/// Threads of a process; 0 when it is gone.
+/// Number of threads of a process. 0 if it has ended.
 #[must_use]
 pub fn threads_of(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
 }
 
-/// Stops a process for so long, and lets it go on.
+/// Stops a process for `length`, then continues it.
 ///
 /// # Panics
 ///
-/// When it is gone.
+/// If the process has ended.
 #[expect(
     clippy::disallowed_methods,
     reason = "standing still for so long is the fault that is planted"
@@ -114,20 +114,20 @@ pub fn freeze(child: &Child, length: Duration) {
     kill_process(pid, Signal::CONT).expect("the process is alive");
 }
 
-/// Programs that burn one CPU, ended with this.
+/// Programs that keep one CPU busy. Dropping this ends them.
 #[derive(Debug)]
 pub struct Hogs {
     hogs: Vec<Child>,
-    /// The CPU they burn.
+    /// Number of the CPU that they keep busy.
     pub cpu: usize,
 }
 
 impl Hogs {
-    /// Starts so many on the last CPU that this process may use.
+    /// Starts `count` processes on the last CPU that this process may use.
     ///
     /// # Panics
     ///
-    /// When they do not start.
+    /// If they do not start.
     #[must_use]
     pub fn start(count: usize) -> Hogs {
         let allowed = rustix::thread::sched_getaffinity(None).expect("Linux tells");
@@ -138,7 +138,7 @@ impl Hogs {
         only.set(cpu);
         let hogs: Vec<Child> = (0..count)
             .map(|_| {
-                // In sessions of their own: the kernel shares a core out among sessions first.
+                // In sessions of their own, because the kernel first shares a core among sessions.
                 Command::new("setsid")
                     .args(["sh", "-c", "while :; do :; done"])
                     .stdin(Stdio::null())
@@ -157,7 +157,7 @@ impl Hogs {
 impl Drop for Hogs {
     fn drop(&mut self) {
         for hog in &mut self.hogs {
-            // Ends with the test whatever became of it.
+            // The hog must end with the test in any case.
             let _ = hog.kill();
             let _ = hog.wait();
         }

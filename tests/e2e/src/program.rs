@@ -1,4 +1,4 @@
-//! Where the programs under test lie.
+//! Paths of the programs under test.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,8 +11,8 @@ pub fn weigh() -> PathBuf {
     BUILT.get_or_init(|| built("bin", "weigh")).clone()
 }
 
-/// A `weigh` that takes nothing from the settings of the person who runs the tests: neither the width
-/// of the terminal, colors and locale, nor a tare of this machine, nor a level of the log.
+/// A `weigh` without the settings of the person who runs the tests. It does not inherit the width of the
+/// terminal, colors, locale, the tare of this machine or the log level.
 #[must_use]
 pub fn weigh_command() -> Command {
     let mut command = Command::new(weigh());
@@ -66,7 +66,7 @@ pub fn catalog() -> PathBuf {
     BUILT.get_or_init(|| built("bin", "catalog")).clone()
 }
 
-/// The server of TLS and HTTP/2, built once per test run.
+/// The server with TLS and HTTP/2, built once per test run.
 #[must_use]
 pub fn modern() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
@@ -80,16 +80,16 @@ pub fn ratelimiter() -> PathBuf {
     BUILT.get_or_init(|| built("bin", "ratelimiter")).clone()
 }
 
-/// The chores of this checkout, built once per test run.
+/// The `xtask` program of this checkout, built once per test run.
 #[must_use]
 pub fn xtask() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| built("bin", "xtask")).clone()
 }
 
-/// What cargo tells a test about the test's own package. Build scripts that look at these would take
-/// them for theirs, and their crates and all that is built on them would be built anew: once for
-/// the test, and once for the next build.
+/// Cargo's variables about the test's own package. Build scripts that read them would take them as their own.
+/// Their crates and all dependent crates would then be built again, once for the test and once for the next
+/// build.
 pub(crate) const OF_THE_TEST: [&str; 8] = [
     "CARGO_MANIFEST_DIR",
     "CARGO_MANIFEST_LINKS",
@@ -101,9 +101,8 @@ pub(crate) const OF_THE_TEST: [&str; 8] = [
     "CARGO_PKG_VERSION_PRE",
 ];
 
-/// Builds a `bin` or `example` (a no-op when it is current) into the target folder that this test
-/// itself was built into. With the features that the workspace asks for together: with a package's
-/// own, all that it shares with others would be built twice.
+/// Builds a `bin` or `example` (a no-op if it is current) into the target folder of this test. It uses the
+/// features of the whole workspace. With a package's own features, shared dependencies would be built twice.
 fn built(kind: &str, name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let profile = test

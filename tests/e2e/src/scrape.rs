@@ -1,14 +1,14 @@
-//! What a program serves at `/metrics`, and a collector of OpenTelemetry.
+//! A client for `/metrics`, and a collector of OpenTelemetry.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A port of loopback that was free a moment ago.
+/// Returns a port of loopback that was free a moment ago.
 ///
 /// # Panics
-/// When there is none.
+/// If there is no free port.
 #[must_use]
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0")
@@ -17,7 +17,7 @@ pub fn free_port() -> u16 {
         .port()
 }
 
-/// The whole answer to a GET at a port of loopback; `None` while nobody answers there.
+/// The complete response to a GET at a port of loopback. `None` if no server responds there.
 #[must_use]
 pub fn get(port: u16, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
@@ -28,14 +28,14 @@ pub fn get(port: u16, path: &str) -> Option<String> {
     Some(answer)
 }
 
-/// The value of one series of a scrape, named with its labels.
+/// The value of one series of a scrape, given by name and labels.
 #[must_use]
 pub fn sample(scrape: &str, series: &str) -> Option<f64> {
     let rest = scrape.lines().find_map(|line| line.strip_prefix(series))?;
     rest.strip_prefix(' ')?.trim().parse().ok()
 }
 
-/// A collector that keeps the bodies of all requests, as long as the program lives.
+/// A collector that keeps the bodies of all requests until the program ends.
 #[derive(Debug)]
 pub struct Collector {
     port: u16,
@@ -43,10 +43,10 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Starts one on a port of loopback.
+    /// Starts a collector on a port of loopback.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is no free port.
     #[must_use]
     pub fn start() -> Collector {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -62,23 +62,23 @@ impl Collector {
         Collector { port, bodies }
     }
 
-    /// Where it takes metrics.
+    /// The URL that accepts metrics.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// What was pushed until now.
+    /// Bodies of the received pushes.
     ///
     /// # Panics
-    /// When a push could not be read.
+    /// If a push could not be read.
     #[must_use]
     pub fn bodies(&self) -> Vec<Vec<u8>> {
         self.bodies.lock().expect("no panic before").clone()
     }
 }
 
-/// Reads one push, holds it to what the protocol asks of its head, and answers it.
+/// Reads one push, checks its head against the protocol, and responds.
 fn taken(stream: TcpStream) -> std::io::Result<Vec<u8>> {
     let mut reader = BufReader::new(stream);
     let (mut head, mut length) = (String::new(), 0);

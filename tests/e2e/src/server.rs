@@ -1,4 +1,4 @@
-//! A fixture server of a test's own, and `weigh load` on it.
+//! A fixture server for one test, and `weigh load` on it.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{PATIENCE, Run, fixture, wait_until, weigh_command};
 
-/// A fixture server of a test's own, ended with it.
+/// A fixture server for one test. Dropping it ends the process.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
@@ -16,21 +16,22 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one with these flags, and waits until it listens.
+    /// Starts a fixture server with these flags, and waits until it listens.
     ///
     /// # Panics
     ///
-    /// When it does not.
+    /// If it does not listen.
     #[must_use]
     pub fn start(flags: &[&str]) -> Server {
         Server::of(&fixture(), flags)
     }
 
-    /// Starts this program with these flags, of which the first may be a subcommand, and `--listen`, and waits until it listens.
+    /// Starts this program with these flags and `--listen`, and waits until it listens. The first flag may be
+    /// a subcommand.
     ///
     /// # Panics
     ///
-    /// When it does not.
+    /// If it does not listen.
     #[must_use]
     pub fn of(program: &Path, flags: &[&str]) -> Server {
         let port = std::net::TcpListener::bind("127.0.0.1:0")
@@ -41,7 +42,7 @@ impl Server {
         let child = Command::new(program)
             .args(flags)
             .args(["--listen", &address])
-            // A null server says there where it listens, which is known.
+            // A null server prints its address there, but the test has chosen it.
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -52,17 +53,17 @@ impl Server {
         Server { child, address }
     }
 
-    /// Host and port.
+    /// Host and port of the server.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// What it answers to a `GET` of this path, which is JSON.
+    /// Returns the JSON response to a `GET` of this path.
     ///
     /// # Panics
     ///
-    /// When it is not.
+    /// If the response is not JSON.
     #[must_use]
     pub fn get(&self, path: &str) -> Value {
         let mut stream = std::net::TcpStream::connect(&self.address).expect("it listens");
@@ -76,7 +77,7 @@ impl Server {
         serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
     }
 
-    /// Its process.
+    /// The process of the server.
     #[must_use]
     pub fn process(&self) -> &Child {
         &self.child
@@ -86,7 +87,7 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When `weigh` does not start.
+    /// If `weigh` does not start.
     #[must_use]
     pub fn start_load(&self, flags: &[&str]) -> Child {
         weigh_command()
@@ -104,7 +105,7 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When `weigh` does not start.
+    /// If `weigh` does not start.
     #[must_use]
     pub fn load(&self, flags: &[&str]) -> Run {
         let output = weigh_command()
@@ -116,11 +117,11 @@ impl Server {
         Run::of(output)
     }
 
-    /// Runs `weigh load` on it, and gives the figures.
+    /// Runs `weigh load` on it, and returns the figures.
     ///
     /// # Panics
     ///
-    /// When the answer is not JSON.
+    /// If the output is not JSON.
     #[must_use]
     pub fn json(&self, flags: &[&str]) -> Value {
         let flags: Vec<&str> = flags.iter().copied().chain(["--format", "json"]).collect();
@@ -132,7 +133,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The child may have ended by itself; either way it is gone after this.
+        // The child may have ended by itself. In both cases it is gone after this.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,12 +1,12 @@
-//! A terminal: programs that draw on one are run below `script`, which gives them a real one.
+//! Runs programs on a real terminal, provided by `script`.
 
 use std::process::{Command, Stdio};
 
-/// All that `weigh` writes with these arguments on a terminal of 100 columns, with its control
+/// The complete output of `weigh` with these arguments on a terminal of 100 columns, with its control
 /// sequences, and its exit code.
 ///
 /// # Panics
-/// When `script` (util-linux) is missing.
+/// If `script` (util-linux) is missing.
 #[must_use]
 pub fn on_a_terminal(arguments: &[&str], folder: &std::path::Path) -> (String, Option<i32>) {
     let weigh = crate::weigh();

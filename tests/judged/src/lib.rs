@@ -1,10 +1,11 @@
-//! Notes which tests could judge their claim on this machine, and which could not.
+//! Records which tests could check their claim on this machine, and which could not.
 //!
-//! Some claims need a program, a right or an undisturbed machine. A test that lacks it must not
-//! fail, and must not pass unseen either: it says [`not_run`], and [`ran`] otherwise. One that needs an
-//! optional part of the set-up, a container engine or a cluster, says [`absent`]. With
-//! `WEIGHBRIDGE_JUDGED` set to the path of a file each call appends one line to it, so that
-//! `cargo xtask ci` can list the claims of all test binaries; the format is
+//! Some claims need a program, a right or an undisturbed machine. A test that lacks it must not fail, and
+//! must not pass unnoticed either. It calls [`not_run`], and otherwise [`ran`]. A test that needs an optional
+//! part of the setup, a container engine or a cluster, calls [`absent`].
+//!
+//! If `WEIGHBRIDGE_JUDGED` contains the path of a file, each call appends one line to it. `cargo xtask ci`
+//! reads it to list the claims of all test binaries. The format is
 //! `ran|not-run|absent TAB FILE:LINE TAB REASON`.
 
 use std::fmt::Display;
@@ -14,10 +15,10 @@ use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The environment variable that names the file to append to.
+/// The environment variable with the path of the file to append to.
 const VARIABLE: &str = "WEIGHBRIDGE_JUDGED";
 
-/// Notes that the calling test could judge its claim.
+/// Records that the calling test could judge its claim.
 ///
 /// # Panics
 ///
@@ -27,7 +28,7 @@ pub fn ran() {
     note("ran", "", Location::caller());
 }
 
-/// Notes and prints that the calling test could not judge its claim. The test returns after this.
+/// Records and prints that the calling test could not judge its claim. The test returns after this.
 ///
 /// # Panics
 ///
@@ -37,9 +38,9 @@ pub fn not_run(reason: impl Display) {
     say("not-run", &reason, Location::caller());
 }
 
-/// Notes and prints that the calling test needs an optional part of the set-up, which `make test`
-/// does not install: a container engine, a cluster. The test returns after this, or goes on with what
-/// can be judged without the part.
+/// Records and prints that the calling test needs an optional part of the setup that `make test` does not
+/// install, such as a container engine or a cluster. The test returns after this, or continues with the
+/// checks that do not need the part.
 ///
 /// # Panics
 ///
@@ -49,8 +50,7 @@ pub fn absent(reason: impl Display) {
     say("absent", &reason, Location::caller());
 }
 
-/// Whether the program can be started. Notes the answer for the calling test, which returns if it
-/// cannot.
+/// True if the program can be started. Records the result for the calling test, which returns if it is false.
 ///
 /// # Panics
 ///
@@ -58,7 +58,7 @@ pub fn absent(reason: impl Display) {
 #[track_caller]
 #[must_use]
 pub fn is_installed(program: &str) -> bool {
-    // Even a program that refuses the flag has been started.
+    // A program that rejects the flag has nevertheless been started.
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null());
     let is_installed = command.output().is_ok();
@@ -70,12 +70,12 @@ pub fn is_installed(program: &str) -> bool {
     is_installed
 }
 
-/// Whether this package of npm can be used: it is installed into `node_modules` of the folder, in the version
-/// of the lock file there, so that all machines use the same. Notes the answer for the calling test.
+/// True if this package of npm can be used. Installs it into `node_modules` of the folder, in the version of
+/// the lock file there, so that all machines use the same version. Records the result for the calling test.
 ///
 /// # Panics
 ///
-/// When npm is there and cannot install it.
+/// If npm exists and cannot install it.
 #[track_caller]
 #[must_use]
 pub fn has_package(folder: &Path, package: &str) -> bool {
@@ -112,7 +112,7 @@ fn say(state: &str, reason: &dyn Display, place: &Location<'_>) {
 fn note(state: &str, reason: &str, place: &Location<'_>) {
     let Some(path) = notes() else { return };
     let line = format!("{state}\t{}:{}\t{reason}\n", place.file(), place.line());
-    // One write in append mode: lines of several processes do not mix.
+    // One write in append mode, so that lines of several processes do not mix.
     let file = OpenOptions::new().append(true).create(true).open(&path);
     file.and_then(|mut file| file.write_all(line.as_bytes()))
         .unwrap_or_else(|error| panic!("{VARIABLE}={}: {error}", path.display()));

@@ -68,7 +68,7 @@ fn leads_somewhere(from: &Path, target: &str, ids: &BTreeMap<&Path, BTreeSet<&st
     }
 }
 
-/// `path` without `..`.
+/// Returns `path` with each `..` resolved.
 fn normalized(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {

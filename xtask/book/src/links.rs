@@ -1,4 +1,4 @@
-//! Links of a page: they lead to another page of the book, to a picture, or away.
+//! Links of a page. They lead to another page of the book, to a picture, or to another site.
 //!
 //! A link to a file that is no page of the book (code, a lab) becomes plain text, because the book is read without
 //! the repository.
@@ -83,7 +83,7 @@ pub(crate) fn of_book(
     Ok(linked)
 }
 
-/// The page of the repository from which a page of the book was split, or the page itself.
+/// The page of the repository that contains a page of the book, or the page itself if it was not split.
 fn source_of(path: &Path, pages: &Pages) -> PathBuf {
     let source = pages.moved.iter().find(|(_, page)| *page == path);
     source.map_or_else(|| path.to_path_buf(), |((source, _), _)| source.clone())

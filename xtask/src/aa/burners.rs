@@ -1,14 +1,13 @@
-//! Programs that keep every core busy, as a compiler would that was started with `nice` in another
-//! terminal.
+//! Programs that keep every core busy, like a compiler started with `nice` in another terminal.
 
 use std::process::{Child, Command, Stdio};
 
 use anyhow::Context as _;
 
-/// Runs until its parent is gone, so that a bench that is killed leaves nothing behind.
+/// Runs until its parent is gone, so that a killed task leaves no process behind.
 const LOOP: &str = "while kill -0 \"$PPID\" 2>/dev/null; do :; done";
 
-/// One such process for each core; they end when this is dropped.
+/// One such process for each core. They end when this is dropped.
 pub(super) struct Burners(Vec<Child>);
 
 impl Burners {
@@ -16,8 +15,8 @@ impl Burners {
         let cores = std::thread::available_parallelism().context("the number of cores")?;
         let mut burners = Burners(Vec::new());
         for _ in 0..cores.get() {
-            // In a session of its own, as another terminal is: where the kernel groups processes by
-            // session (sched(7), "autogroup"), priorities count within a session alone.
+            // In a session of its own, like another terminal. If the kernel groups processes by session
+            // (sched(7), "autogroup"), priorities count within a session only.
             let burner = Command::new("setsid")
                 .args(["nice", "-n", "19", "sh", "-c", LOOP])
                 .stdin(Stdio::null())
@@ -32,7 +31,7 @@ impl Burners {
 impl Drop for Burners {
     fn drop(&mut self) {
         for burner in &mut self.0 {
-            // One that has ended already needs no end.
+            // The burner may have ended already.
             let _ = burner.kill();
             let _ = burner.wait();
         }

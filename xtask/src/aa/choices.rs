@@ -1,5 +1,5 @@
-//! The same gateway twice, with a switch of the lab in each of its two positions: how much of an interval
-//! is that switch's doing?
+//! The same gateway twice, with a switch of the lab in each of its two positions. It shows the effect of that
+//! switch on an interval.
 
 use std::fmt::Write as _;
 
@@ -11,17 +11,17 @@ use crate::bench;
 /// The second of two equal variants.
 const AGAIN: &str = "again";
 
-/// A switch of a lab.
+/// A switch of a lab with two positions.
 pub(super) struct Choice {
-    /// Its key, which names the runs.
+    /// The key in a lab. Names of runs contain it.
     key: &'static str,
-    /// Its positions, as they are written in a lab and for people.
+    /// The two values of the key, as written in a lab and as shown to people.
     positions: [(&'static str, &'static str); 2],
-    /// Writes the key with one of them into a lab.
+    /// Writes the key with one of the values into a lab.
     write: fn(&str, &str) -> String,
 }
 
-/// Each system on one core, or wherever the scheduler puts it.
+/// Each system on one core, or on any core that the scheduler chooses.
 pub(super) const PLACEMENT: Choice = Choice {
     key: "placement",
     positions: [
@@ -31,7 +31,7 @@ pub(super) const PLACEMENT: Choice = Choice {
     write: |position, lab| format!("placement: {position}\n{lab}"),
 };
 
-/// Systems and generator before other programs, or among them.
+/// Systems and generator with precedence over other programs, or without.
 pub(super) const PRECEDENCE: Choice = Choice {
     key: "precedence",
     positions: [
@@ -45,7 +45,7 @@ pub(super) fn section(bench: &Bench, choice: &Choice, repeat: u64) -> anyhow::Re
     let lab = gateways::lab(bench, &[AGAIN.to_owned()]);
     let mut by_position = [(); 2].map(|()| Tally::each(&Figure::ALL));
     for seed in 1..=repeat {
-        // One after the other with the same seed, so that the machine's hour is in both.
+        // One after the other with the same seed, so that both include the current state of the machine.
         for ((position, _), tallies) in choice.positions.iter().zip(&mut by_position) {
             let lab = (choice.write)(position, &lab);
             let run = bench.lab(&format!("{}-{position}", choice.key), &lab, seed)?;

@@ -1,5 +1,4 @@
-//! Effects of the order in which the systems of a round are started, which also decides about their
-//! ports.
+//! Effects of the start order of the systems of a round. The order also determines their ports.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +6,15 @@ use super::figures::{Figure, Run};
 
 const CONFIDENCE: f64 = 0.95;
 
-/// What the place in the order does, collected over runs.
+/// The effect of the position in the start order, collected over runs.
 #[derive(Default)]
 pub(super) struct Effects {
-    /// For each round, from the first that was started to the last.
+    /// For each round, the change from the first started system to the last.
     by_figure: BTreeMap<&'static str, Vec<f64>>,
 }
 
 impl Effects {
-    /// Adds the rounds of a run whose variants are all equal.
+    /// Adds the rounds of a run with equal variants.
     pub(super) fn add(&mut self, run: &Run) -> anyhow::Result<()> {
         let measured = run.measured()?;
         for figure in Figure::ALL {
@@ -31,7 +30,7 @@ impl Effects {
         Ok(())
     }
 
-    /// `p50 +0.2 us (-0.5 to +0.8)`, of each figure.
+    /// A sentence with the effect on each figure, such as `p50 +0.2 us (-0.5 to +0.8)`.
     pub(super) fn in_words(&self) -> String {
         let effects = Figure::ALL.iter().filter_map(|figure| {
             let rounds = self.by_figure.get(figure.name())?;
@@ -49,7 +48,7 @@ impl Effects {
     }
 }
 
-/// The line of least squares through the places of one round, from its first to its last.
+/// The change from the first to the last position of one round, along the line of least squares.
 fn first_to_last(round: &[(f64, f64)]) -> Option<f64> {
     let count = round.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| round.iter().map(of).sum::<f64>() / count;

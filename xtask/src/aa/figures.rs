@@ -1,4 +1,4 @@
-//! Figures of a run: what `weigh` says about them, and what follows from the recording.
+//! Figures of a run: the reported ones, and those computed from the recording.
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
@@ -9,11 +9,11 @@ use stats::Histogram;
 pub(super) enum Figure {
     /// Mean of the fastest three quarters of the requests.
     Typical,
-    /// Median latency.
+    /// Median latency in microseconds.
     Median,
-    /// Mean latency.
+    /// Mean latency in microseconds.
     Mean,
-    /// Processor time per request.
+    /// Processor time per request in microseconds.
     Cpu,
 }
 
@@ -30,7 +30,7 @@ impl Figure {
         }
     }
 
-    /// Its key in a summary.
+    /// The key of the figure in a summary.
     fn key(self) -> &'static str {
         match self {
             Figure::Typical => "latency_us_typical",
@@ -41,7 +41,7 @@ impl Figure {
     }
 }
 
-/// A run of `weigh lab`.
+/// A finished run of `weigh lab`.
 pub(super) struct Run {
     pub(super) summary: Value,
     pub(super) recording: Value,
@@ -56,7 +56,7 @@ pub(super) struct Difference {
 }
 
 impl Difference {
-    /// What a row of a summary says about the metric with that key.
+    /// Reads the metric with this key from a row of a summary.
     pub(super) fn of(row: &Value, key: &str) -> anyhow::Result<Difference> {
         let overhead = &row["metrics"][key]["overhead"];
         let read = |field: &str| overhead[field].as_f64();
@@ -82,7 +82,7 @@ impl Difference {
 /// One measurement of a variant in a round.
 pub(super) struct Measured {
     pub(super) round: u64,
-    /// Its place in the order in which the systems of the round were started, from 0.
+    /// Position in the start order of the systems of the round, from 0.
     pub(super) position: u64,
     latency: Histogram,
     typical_us: f64,
@@ -90,7 +90,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// The figure in microseconds.
+    /// Returns the figure in microseconds.
     pub(super) fn figure(&self, figure: Figure) -> f64 {
         let us = |nanoseconds: f64| nanoseconds / 1e3;
         match figure {
@@ -111,7 +111,7 @@ impl Run {
         Difference::of(self.row(name)?, figure.key())
     }
 
-    /// What a row says about itself.
+    /// The value in a row itself, without a comparison.
     pub(super) fn value(&self, name: &str, figure: Figure) -> anyhow::Result<f64> {
         let (row, key) = (self.row(name)?, figure.key());
         row["metrics"][key]["value"]
@@ -123,7 +123,7 @@ impl Run {
         variant(&self.summary, name)
     }
 
-    /// The share of cycles of a variant that were left out because another one was in the way.
+    /// The share of cycles of a variant that were left out because of another variant.
     pub(super) fn neighbor_share(&self, name: &str) -> f64 {
         let (mut cycles, mut neighbor) = (0, 0);
         for record in list(&self.recording["rounds"]) {
@@ -135,7 +135,7 @@ impl Run {
         neighbor as f64 / cycles.max(1) as f64
     }
 
-    /// All measurements that count.
+    /// All measurements that count. Disturbed measurements do not.
     pub(super) fn measured(&self) -> anyhow::Result<Vec<Measured>> {
         let records = list(&self.recording["rounds"]);
         let counted =
@@ -187,14 +187,14 @@ pub(super) fn text<'a>(row: &'a Value, key: &str) -> &'a str {
     row[key].as_str().unwrap_or("nothing")
 }
 
-/// What runs said about one figure: the difference of each compared variant, run by run.
+/// The results of runs for one figure: the difference of each compared variant, run by run.
 pub(super) struct Tally {
     pub(super) figure: Figure,
     runs: Vec<Vec<Difference>>,
 }
 
 impl Tally {
-    /// An empty one for each of these figures.
+    /// An empty tally for each of these figures.
     pub(super) fn each(figures: &[Figure]) -> Vec<Tally> {
         let empty = |figure: &Figure| Tally {
             figure: *figure,
@@ -203,7 +203,7 @@ impl Tally {
         figures.iter().map(empty).collect()
     }
 
-    /// Adds a run with its variants of these names; gives what it said about them.
+    /// Adds a run with its variants of these names. Returns their differences.
     pub(super) fn add(
         &mut self,
         run: &Run,
@@ -217,23 +217,23 @@ impl Tally {
         Ok(self.runs.last().expect("one was just added"))
     }
 
-    /// In how many runs a difference of any variant was claimed.
+    /// Number of runs that claim a difference of any variant.
     pub(super) fn claims(&self) -> usize {
         self.count(Difference::is_claimed)
     }
 
-    /// In how many runs this was so of the difference of any variant.
+    /// Number of runs with a difference of any variant that satisfies `is_so`.
     pub(super) fn count(&self, is_so: impl Fn(Difference) -> bool) -> usize {
         let is_so = |run: &&Vec<Difference>| run.iter().copied().any(&is_so);
         self.runs.iter().filter(is_so).count()
     }
 
-    /// The typical difference, in microseconds.
+    /// The median difference, in microseconds.
     pub(super) fn value(&self) -> f64 {
         self.median(|difference| difference.value)
     }
 
-    /// The typical half-width of an interval, in microseconds.
+    /// The median half-width of an interval, in microseconds.
     pub(super) fn half_width(&self) -> f64 {
         self.median(Difference::half_width)
     }
@@ -244,7 +244,7 @@ impl Tally {
     }
 }
 
-/// The median, to say what is typical of many runs; 0 of none.
+/// The median, as the typical value of many runs. 0 without values.
 pub(super) fn median(values: &[f64]) -> f64 {
     stats::sample::median(values).unwrap_or_default()
 }
@@ -270,8 +270,8 @@ mod tests {
         }
     }
 
-    /// A run whose variants differ from the baseline in their typical latency by so much, with the ends
-    /// of the interval.
+    /// A run with variants that differ from the baseline in their typical latency by the given value, with
+    /// the ends of the interval.
     fn run(variants: &[(&str, [f64; 3])]) -> Run {
         let row = |(name, [value, low, high]): &(&str, [f64; 3])| {
             let overhead = serde_json::json!(
@@ -298,7 +298,7 @@ mod tests {
         }
         assert_eq!(tally.claims(), 2);
         assert_eq!(tally.count(|difference| difference.contains(0.5)), 2);
-        // Of six differences, three of each kind.
+        // Three of six differences are of each kind.
         assert_eq!((tally.value(), tally.half_width()), (3.0, 1.5));
         assert!(tally.add(&run(&[("a", equal)]), &names).is_err());
     }

@@ -1,4 +1,4 @@
-//! The same gateway several times, side by side: no difference is the truth.
+//! The same gateway several times, side by side. The truth is that there is no difference.
 
 use std::fmt::Write as _;
 

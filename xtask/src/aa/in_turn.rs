@@ -9,15 +9,15 @@ use super::figures::{Difference, text, variant};
 use super::labs::Bench;
 use crate::bench;
 
-/// The delay that is planted.
+/// The planted delay.
 const DELAY_US: f64 = 200.0;
-/// The processor times that are burnt.
+/// The planted processor times.
 const BURNT_US: [f64; 3] = [100.0, 1_000.0, 5_000.0];
 
 const OPEN: &str = "{rate: 1000/s, duration: 400ms}";
 const CLOSED: &str = "{connections: 1, duration: 1s}";
 
-/// Figures by their key, with the name to show.
+/// Keys of the figures, with their display names.
 const SHOWN: [(&str, &str); 6] = [
     ("latency_us_mean", "mean"),
     ("latency_us_p50", "p50"),
@@ -27,7 +27,7 @@ const SHOWN: [(&str, &str); 6] = [
     ("cpu_us_per_request", "CPU"),
 ];
 
-/// Equal servers, again and again.
+/// Compares equal servers repeatedly.
 pub(super) fn same(bench: &Bench, repeat: u64) -> anyhow::Result<String> {
     let mut claims: Vec<(&str, u64)> = SHOWN.iter().map(|(_, name)| (*name, 0)).collect();
     let mut rows = String::new();
@@ -103,7 +103,7 @@ pub(super) fn cpu(bench: &Bench) -> anyhow::Result<String> {
     ))
 }
 
-/// Runs a lab of null servers, and gives its summary.
+/// Runs a lab of null servers, and returns its summary.
 fn lab(bench: &Bench, name: &str, variants: &str, load: &str, seed: u64) -> anyhow::Result<Value> {
     let weigh = bench.programs.weigh.display();
     let lab = format!(
@@ -121,7 +121,7 @@ fn claim<'a>(row: &'a Value, key: &str) -> &'a str {
     overhead["claim"].as_str().unwrap_or("no-difference-shown")
 }
 
-/// `+199.2 (196.1 to 203.4)`.
+/// An overhead with its interval, such as `+199.2 (196.1 to 203.4)`.
 fn overhead(row: &Value, key: &str) -> String {
     Difference::of(row, key).map_or_else(
         |_| "none".to_owned(),

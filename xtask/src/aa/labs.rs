@@ -1,4 +1,4 @@
-//! Labs whose truth is known, written and run.
+//! Labs with a known truth, written and run.
 
 use std::cell::Cell;
 use std::fs;
@@ -12,10 +12,10 @@ use super::figures::{Run, list, text};
 use crate::bench;
 use crate::repository::root;
 
-/// How often a lab is run when checks withhold a number: it then says nothing about the instrument.
+/// Attempts to run a lab if checks withhold a number. Such a run is no evidence about the instrument.
 const ATTEMPTS: u32 = 10;
 
-/// The programs under test.
+/// Paths of the programs under test.
 pub(super) struct Programs {
     pub(super) weigh: PathBuf,
     gateway: PathBuf,
@@ -23,7 +23,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Those of a folder.
+    /// The programs in a folder.
     pub(super) fn of(folder: &Path) -> anyhow::Result<Programs> {
         let program = |name: &str| {
             let path = folder.join(name);
@@ -36,7 +36,7 @@ impl Programs {
         })
     }
 
-    /// Builds them, as labs do.
+    /// Builds the programs with the same profile as labs.
     pub(super) fn built() -> anyhow::Result<Programs> {
         Programs::of(&bench::programs(
             "release",
@@ -45,25 +45,25 @@ impl Programs {
     }
 }
 
-/// Where labs are written and run.
+/// The folder, programs and settings of labs.
 pub(super) struct Bench {
     pub(super) programs: Programs,
-    /// Recordings go here.
+    /// The folder of the recordings.
     pub(super) folder: PathBuf,
-    /// Length of the load of a round side by side.
+    /// Length of the load of a round side by side, in seconds.
     pub(super) seconds: f64,
-    /// Rounds of a run side by side, if its variants do not need more.
+    /// Number of rounds of a run side by side, if its variants do not need more.
     pub(super) rounds: u32,
-    /// Requests per second to each system side by side, as the piece under way has it.
+    /// Requests per second to each system side by side, in the current piece.
     pub(super) rate: Cell<u32>,
-    /// Labs that were run again because a check withheld a number.
+    /// Number of labs that were repeated because a check withheld a number.
     pub(super) withheld: Cell<u64>,
-    /// Labs that were run so far.
+    /// Number of labs that were run.
     pub(super) runs: Cell<u64>,
 }
 
 impl Bench {
-    /// Says how many labs were run again, and starts counting anew.
+    /// Returns a sentence with the number of repeated labs, and resets the count.
     pub(super) fn withheld(&self) -> String {
         match self.withheld.take() {
             0 => String::new(),
@@ -72,7 +72,7 @@ impl Bench {
         }
     }
 
-    /// How rounds are made, for the text above a table.
+    /// Describes the rounds, for the text above a table.
     pub(super) fn setting(&self, variants: usize) -> String {
         format!(
             "{} rounds of {} s at {} requests/s",
@@ -82,13 +82,13 @@ impl Bench {
         )
     }
 
-    /// The rounds of a lab with so many variants beside the baseline.
+    /// The number of rounds of a lab with this number of variants in addition to the baseline.
     fn rounds(&self, variants: usize) -> usize {
         let asked = usize::try_from(self.rounds).expect("32 bits fit");
         stats::multiple::rounds_needed(0.95, variants).max(asked)
     }
 
-    /// The beginning of every lab side by side; what is behind the gateway comes after it.
+    /// The beginning of every lab side by side. The systems behind the gateway follow it.
     pub(super) fn side_by_side(&self, variants: usize) -> String {
         format!(
             "question: Is what was planted found?\n\
@@ -105,7 +105,7 @@ impl Bench {
         )
     }
 
-    /// The gateway of a lab, carried out by that command, with these lines in its settings and in its
+    /// The gateway of a lab, started by that command, with these lines in its settings and in its
     /// environment.
     pub(super) fn gateway(&self, settings: &str, command: &str, environment: &str) -> String {
         format!(
@@ -152,7 +152,7 @@ impl Bench {
         bail!("a check withheld a number {ATTEMPTS} times; free the machine, then run this again")
     }
 
-    /// Runs `weigh lab` once, and reads what it recorded and what it says.
+    /// Runs `weigh lab` once, and reads its recording and its summary.
     pub(super) fn weigh(&self, arguments: &[&str]) -> anyhow::Result<Run> {
         self.runs.set(self.runs.get() + 1);
         // A folder of its own, so that the recording is the only one in it.

@@ -1,7 +1,7 @@
-//! Services of any latency: a planted share of it lies inside the interval, and equal services are rarely
-//! claimed to differ.
+//! Services of any latency. A planted share of it must lie inside the interval, and equal services must
+//! rarely be claimed to differ.
 //!
-//! Two null servers are compared by `weigh ab`, as a user does it. All rows take hours, so that each run is kept
+//! Two null servers are compared by `weigh ab`, as a user does it. All rows take hours. So each run is stored
 //! in a file, and a later session continues at the end of the file.
 
 mod found;
@@ -52,22 +52,22 @@ pub(super) struct Options {
 /// A measurement of some rows.
 pub(super) struct Plan<'a> {
     pub(super) weigh: &'a Path,
-    /// Runs with a planted difference of each row.
+    /// Number of runs of each row with a planted difference.
     pub(super) repeat: u64,
     pub(super) rounds: u32,
     pub(super) is_busy: bool,
-    /// Words of the names of rows; empty for all rows.
+    /// Words of the names of rows. Empty for all rows.
     pub(super) only: &'a [String],
     pub(super) options: &'a Options,
 }
 
-/// Limit of the tries of a row, as a multiple of its runs: the machine may spoil the others.
+/// Limit of the tries of a row, as a multiple of its runs, because the machine may spoil some tries.
 const TRIES: u64 = 2;
 
 /// Digits of the digest that name a build.
 const BUILD_DIGITS: usize = 12;
 
-/// Exit codes of `weigh` with an answer in JSON: done, and a verdict that is withheld.
+/// Exit codes of `weigh` with JSON output: success, and a withheld verdict.
 const WITH_ANSWER: [i32; 2] = [0, 7];
 
 pub(super) fn section(plan: &Plan<'_>) -> anyhow::Result<String> {
@@ -101,7 +101,7 @@ pub(super) fn section(plan: &Plan<'_>) -> anyhow::Result<String> {
             let end = worker.join();
             end.unwrap_or_else(|_| Err(anyhow::anyhow!("a thread of the runs panicked")))
         });
-        // Every thread ends before the first error is told.
+        // Every thread ends before the first error is returned.
         ends.collect::<Vec<anyhow::Result<()>>>()
             .into_iter()
             .collect::<anyhow::Result<()>>()
@@ -127,14 +127,14 @@ impl Plan<'_> {
         }
     }
 
-    /// Compares two servers once.
+    /// Compares two servers in one run.
     fn run(&self, task: Task) -> anyhow::Result<Said> {
         let Task {
             row,
             is_planted,
             seed,
         } = task;
-        // Different seeds: two servers that draw the same delays would be equal request by request.
+        // Different seeds, because two servers that draw the same delays would be equal request by request.
         let own_seed = 4 * seed + 2 * u64::from(is_planted);
         let first = NullServer::start(self.weigh, row, false, own_seed)?;
         let second = NullServer::start(self.weigh, row, is_planted, own_seed + 1)?;
@@ -189,11 +189,11 @@ struct Shared<'a> {
 
 impl<'a> Shared<'a> {
     fn lock(&self) -> MutexGuard<'_, Session<'a>> {
-        // A thread that panicked leaves whole runs behind: they are added in one step.
+        // A thread that panicked leaves complete runs behind, because each is added in one step.
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes missing runs until a row lacks none or a run has failed.
+    /// Performs missing runs until all rows are complete or a run has failed.
     fn work(&self, wanted: &[Row]) -> anyhow::Result<()> {
         let plan = self.lock().plan;
         loop {
@@ -227,7 +227,7 @@ impl<'a> Shared<'a> {
 #[derive(Debug, PartialEq)]
 enum Next {
     Task(Task),
-    /// A run is missing, and the runs under way leave it no room.
+    /// A run is missing, and the runs in progress leave no room for it.
     Later,
     Nothing,
 }
@@ -262,7 +262,7 @@ impl Session<'_> {
         (evidence as u64, (runs.len() - evidence) as u64)
     }
 
-    /// Says how many runs are missing, and how long they take.
+    /// Prints the number of missing runs and their duration.
     fn announce(&self, wanted: &[Row]) {
         let mut missing = 0;
         let mut seconds = 0.0;
@@ -281,7 +281,7 @@ impl Session<'_> {
         ));
     }
 
-    /// The first missing run for which the runs under way leave room.
+    /// The first missing run that fits next to the runs in progress.
     fn next(&mut self, wanted: &[Row]) -> Next {
         if self.has_failed {
             return Next::Nothing;
@@ -305,7 +305,7 @@ impl Session<'_> {
                 }
             }
         }
-        // A run that is under way may yet be spoiled, and then another one is missing.
+        // A run in progress may still be spoiled, and then another run is missing.
         if is_missing || !self.underway.is_empty() {
             Next::Later
         } else {
@@ -323,14 +323,14 @@ impl Session<'_> {
         if evidence + many >= repeat || evidence + spoiled + many >= TRIES * repeat {
             return None;
         }
-        // Never the seed of a stored run: another session may have made it.
+        // Never the seed of a stored run, because another session may have stored it.
         let stored = self.runs_of(row, is_planted);
         let seeds = stored.into_iter().map(|run| run.seed);
         let seeds = seeds.chain(underway.map(|task| task.seed));
         Some(seeds.max().unwrap_or(0) + 1)
     }
 
-    /// Says and stores the answer of a run.
+    /// Prints and stores the result of a run.
     fn keep(&mut self, task: Task, said: Said) -> anyhow::Result<()> {
         let Task {
             row,
@@ -423,7 +423,7 @@ fn line(row: Row, planted: &[&Found], equal: &[&Found]) -> String {
     )
 }
 
-/// `left-out 3, steal 1`, or 0.
+/// The causes with their counts, such as `left-out 3, steal 1`, or 0.
 fn causes<'a>(runs: impl Iterator<Item = &'a Found>) -> String {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for run in runs {
@@ -500,7 +500,7 @@ fn said_in_words(row: Row, said: &Said) -> String {
     }
 }
 
-/// A null server. It ends with this value.
+/// A null server. Dropping it ends the process.
 struct NullServer {
     child: Child,
     url: String,
@@ -532,7 +532,7 @@ impl NullServer {
 
 impl Drop for NullServer {
     fn drop(&mut self) {
-        // One that has ended already needs no end.
+        // The server may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -576,7 +576,7 @@ mod tests {
         assert!((share("open 0.1ms 20/s even") - 1.0).abs() < 1e-9);
         assert!((share("open 1ms 100/s even") - 0.5).abs() < 1e-9);
         assert!((share("closed 400ms c=1 jitter") - 0.025).abs() < 1e-9);
-        // 5,289 requests/s keep 0.26 of the 0.7 cores busy that all may have.
+        // 5,289 requests/s keep 0.26 cores busy, and all runs together may use 0.7.
         assert!((share("closed 12ms c=64 even") - 0.378).abs() < 1e-3);
     }
 

@@ -1,7 +1,8 @@
-//! An equal pair beside a bad neighbor: does the pair stay equal, and is the neighbor itself charged?
+//! An equal pair next to a bad neighbor. Does the pair stay equal, and does the neighbor itself get the
+//! blame?
 //!
-//! One pair answers at once. The other asks a service that waits for 25 ms, so that its requests overlap. Both
-//! need the same protection. A neighbor that only waits is in the way of neither.
+//! One pair responds at once. The other calls a service that waits for 25 ms, so that its requests overlap.
+//! Both need the same protection. A neighbor that only waits disturbs neither pair.
 
 use std::fmt::Write as _;
 
@@ -11,11 +12,11 @@ use super::planted;
 use crate::bench;
 use crate::repository::root;
 
-/// A bad neighbor: a null server, and what is known of it.
+/// A bad neighbor: a null server with its known cost.
 struct Neighbor {
     name: &'static str,
     flags: &'static str,
-    /// Mean latency and processor time per request that it cannot have less of, in microseconds.
+    /// Minimum of its mean latency and of its processor time per request, in microseconds.
     mean_us: f64,
     cpu_us: f64,
 }
@@ -33,15 +34,15 @@ const NEIGHBORS: [Neighbor; 4] = [
         mean_us: 0.0,
         cpu_us: 0.0,
     },
-    // In the way of what runs on that core, for six cycles in fifty. Not at real-time priority, which the
-    // kernel refuses to a process in a control group of its own where it schedules by group.
+    // Disturbs every program on its core, for six cycles in fifty. It does not use real-time priority. The
+    // kernel refuses that priority to a process in a control group of its own if it schedules by group.
     Neighbor {
         name: "works for 60 ms on each 50th request",
         flags: "--burn=60ms --burn-every=50",
         mean_us: 1_200.0,
         cpu_us: 1_200.0,
     },
-    // Several gaps long, and no core is busy meanwhile.
+    // Several gaps long, and no core is busy in that time.
     Neighbor {
         name: "waits for 45 ms",
         flags: "--delay=45ms",
@@ -50,11 +51,11 @@ const NEIGHBORS: [Neighbor; 4] = [
     },
 ];
 
-/// The equal pair: its name, and how long its gateways wait for each answer, if they do.
+/// The equal pair: its name, and the wait of its gateways for each response, if any.
 const PAIRS: [(&str, Option<&str>); 2] =
     [("answers at once", None), ("waits for 25 ms", Some("25ms"))];
 
-/// Figures in which the pair is compared.
+/// Figures that are compared within the pair.
 const COMPARED: [Figure; 3] = [Figure::Typical, Figure::Mean, Figure::Cpu];
 
 pub(super) fn section(bench: &Bench, only: &[String], repeat: u64) -> anyhow::Result<String> {
@@ -144,7 +145,8 @@ fn lab(bench: &Bench, wait: Option<&str>, neighbor: &Neighbor) -> anyhow::Result
     let environment = format!("      COMMAND: \"{{{{command}}}}\"\n{place}");
     Ok(bench.side_by_side(2)
         + &coprocessor
-        // By a shell, since a setting is one word of a command, and told twice, for its own quotes.
+        // A shell starts it, because a setting is one word of a command. `eval` parses it again because of
+        // the quotes in it.
         + &bench.gateway(
             &format!("command: \"{gateway}\""),
             "sh -c \"eval exec $COMMAND\"",

@@ -1,4 +1,4 @@
-//! Labs side by side and in turn: do they say the same?
+//! Labs side by side and in turn. Are their results the same?
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ pub(super) fn section(
         for row in list(&beside.summary["variants"]) {
             let name = text(row, "name");
             for figure in COMPARED {
-                // Without an interval there is nothing to hold against the other.
+                // Without both intervals there is no comparison.
                 let (Ok(one), Ok(other)) = (
                     beside.difference(name, figure),
                     in_turn.difference(name, figure),
@@ -66,8 +66,8 @@ fn in_words(difference: Difference) -> String {
     format!("{value:+.1} ({low:+.1} to {high:+.1})")
 }
 
-/// Intervals of 95 % each that do not overlap mean more than that: of equal truths some 0.6 % of the
-/// pairs.
+/// Intervals of 95 % each that do not overlap are stronger evidence than 95 %. With equal truths it happens
+/// to some 0.6 % of the pairs.
 fn judgement(one: Difference, other: Difference) -> &'static str {
     if one.low <= other.high && other.low <= one.high {
         "overlap"

@@ -1,7 +1,8 @@
-//! A known amount on top of a gateway: what it asks before each answer is later, or burns more.
+//! A known amount on top of a gateway. The service that it calls before each response is later, or burns
+//! more.
 //!
-//! The gateway asks a coprocessor once a request, which is a null server here. So the planted amount
-//! comes through a real system, with all that varies from start to start.
+//! The gateway calls a coprocessor once a request, and the coprocessor is a null server here. So the planted
+//! amount comes through a real system, with all its variation from start to start.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,7 +15,7 @@ use super::labs::Bench;
 use crate::bench;
 use crate::repository::root;
 
-/// The figures in which an amount is looked for, and what the null server of the baseline does.
+/// The figures that should show an amount, and the behavior of the baseline's null server.
 struct Planted<'a> {
     what: &'a str,
     flag: &'a str,
@@ -24,10 +25,10 @@ struct Planted<'a> {
     figures: &'a [Figure],
 }
 
-/// What the coprocessor answers: go on, and change nothing.
+/// The coprocessor's response: continue, and change no part of the request.
 const GO_ON: &str = r#"{\"version\":1,\"stage\":\"RouterRequest\",\"control\":\"continue\"}"#;
 
-/// How a gateway is told to ask it.
+/// The gateway's configuration that makes it call the coprocessor.
 const ASK: &str = "coprocessor:\n  url: ${env.COPROCESSOR}\n  timeout: 5s\n  \
                    router: {request: {headers: true}}\n";
 
@@ -60,7 +61,7 @@ fn burned(
         what,
         flag: "--burn",
         more,
-        // More than the null server needs by itself, so that all of it is burned.
+        // More than the null server needs by itself, so that it burns the full amount.
         base_us: 200,
         figures: &[Figure::Cpu, Figure::Typical],
     };
@@ -111,7 +112,7 @@ fn section(
     ))
 }
 
-/// Writes the configuration of a gateway that asks a coprocessor, and gives its place.
+/// Writes the configuration of a gateway that calls a coprocessor, and returns its path.
 pub(super) fn configuration(bench: &Bench) -> anyhow::Result<PathBuf> {
     let plain = root().join("labs/router-extensibility/baseline/baseline.yaml");
     let configuration = bench.folder.join("with-coprocessor.yaml");
@@ -120,7 +121,8 @@ pub(super) fn configuration(bench: &Bench) -> anyhow::Result<PathBuf> {
     Ok(configuration)
 }
 
-/// A coprocessor in the lines of a lab, with this flag of a null server, which is a setting, and more flags.
+/// A coprocessor in the syntax of a lab. This flag of the null server is a setting, and `more` adds further
+/// flags.
 pub(super) fn coprocessor(bench: &Bench, flag: &str, more: &str) -> String {
     format!(
         "  coprocessor:\n    settings: {{flag: {flag}}}\n    \
@@ -130,7 +132,7 @@ pub(super) fn coprocessor(bench: &Bench, flag: &str, more: &str) -> String {
     )
 }
 
-/// Where a gateway finds its coprocessor, in its environment.
+/// The address of the coprocessor, in the gateway's environment.
 pub(super) const COPROCESSOR: &str = "      COPROCESSOR: \"{{coprocessor.url}}\"\n";
 
 fn lab(bench: &Bench, planted: &Planted<'_>, amount: u32) -> anyhow::Result<String> {

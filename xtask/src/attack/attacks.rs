@@ -1,4 +1,4 @@
-//! The attacks by their names.
+//! The list of attacks.
 
 use std::net::SocketAddr;
 
@@ -55,19 +55,19 @@ pub(super) enum Attack {
 }
 
 impl Attack {
-    /// As it is written after `--attack`.
+    /// The value for `--attack`.
     pub(super) fn word(self) -> String {
         use clap::ValueEnum as _;
         self.to_possible_value()
             .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Whether these are well-behaved clients, whom attacks are held against.
+    /// True for well-behaved clients. Attacks are compared with them.
     pub(super) fn is_honest(self) -> bool {
         matches!(self, Attack::Load | Attack::Crowd)
     }
 
-    /// Whether it makes sense without GraphQL.
+    /// True if the attack makes sense without GraphQL.
     fn is_for_all(self) -> bool {
         matches!(
             self,
@@ -83,21 +83,21 @@ impl Attack {
         )
     }
 
-    /// Whether a service can be attacked so.
+    /// True if the attack applies to a service with this dialect.
     pub(super) fn suits(self, dialect: Option<&Dialect>) -> bool {
         match dialect {
             None => self.is_for_all(),
-            // Entities are those of a supergraph.
+            // Only a supergraph has entities.
             Some(dialect) => self != Attack::Entities || dialect.is_federated,
         }
     }
 }
 
-/// What is attacked.
+/// The attacked service.
 pub(super) struct Victim<'a> {
     pub(super) address: SocketAddr,
     pub(super) path: &'a str,
-    /// The body of a request that is well answered.
+    /// The body of a request that gets a good response.
     pub(super) body: &'a str,
     pub(super) dialect: Option<&'a Dialect>,
 }

@@ -1,4 +1,4 @@
-//! Carries out the attacks.
+//! Execution of the attacks.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +13,13 @@ use super::sockets::{self, Manner};
 use super::{graphql, http2};
 use crate::clock::now;
 
-/// Connections of an attack that sends whole requests.
+/// Number of connections of an attack that sends complete requests.
 const CONNECTIONS: usize = 4;
 
-/// Requests of an attack over all connections.
+/// Number of requests of an attack over all connections.
 const REQUESTS: usize = 100_000;
 
-/// Attacks until a moment, or until `stop` is set.
+/// Attacks until the given time, or until `stop` is set.
 pub(super) fn carry_out(
     attack: Attack,
     victim: &Victim<'_>,
@@ -50,13 +50,13 @@ pub(super) fn carry_out(
     }
 }
 
-/// The request with the largest answer.
+/// The request with the largest response.
 fn largest(victim: &Victim<'_>) -> Vec<u8> {
     let body = victim.dialect.map(Dialect::large);
     post(victim.path, HOST, body.as_deref().unwrap_or(victim.body))
 }
 
-/// Sends requests as fast as they are answered.
+/// Sends requests as fast as the service responds.
 fn requests(
     attack: Attack,
     victim: &Victim<'_>,
@@ -69,7 +69,8 @@ fn requests(
     })
 }
 
-/// Sends requests by number over so many connections, each when the one before it is answered.
+/// Sends numbered requests over this number of connections. Each connection waits for a response before the
+/// next request.
 fn send(
     connections: usize,
     to: SocketAddr,
@@ -104,7 +105,7 @@ fn send(
                     seen.count(&format!("{}{errors}", answer.status));
                     kept = answer.is_kept.then_some(connection);
                 }
-                // The end of the attack, which closes the connection as a client does that leaves.
+                // The end of the attack closes the connection, as a leaving client does.
                 Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
                     seen.count("unanswered");
                 }

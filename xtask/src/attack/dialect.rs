@@ -2,25 +2,25 @@
 
 use serde_json::json;
 
-/// The names in a service's schema with which attacks are written.
+/// The names in a service's schema that attacks use.
 #[derive(Clone, Debug)]
 pub(super) struct Dialect {
     /// A field of the root with its arguments.
     pub(super) root: &'static str,
-    /// The longest list that a field of the root gives of the same type.
+    /// The longest list that a field of the root returns for the same type.
     pub(super) longest: &'static str,
-    /// The type of what they give.
+    /// The type of their values.
     pub(super) kind: &'static str,
     /// A field of that type.
     pub(super) leaf: &'static str,
     /// An operation with variables, and their JSON without the braces.
     pub(super) with_variables: (&'static str, &'static str),
-    /// Whether it plans over a supergraph.
+    /// True if the service plans over a supergraph.
     pub(super) is_federated: bool,
 }
 
 impl Dialect {
-    /// A request with a large answer.
+    /// A request with a large response.
     pub(super) fn large(&self) -> String {
         self.wide(500)
     }
@@ -39,7 +39,7 @@ impl Dialect {
         query(&format!("{{{fields}}}"))
     }
 
-    /// So many aliases of a field of the root over a fragment of so many fields.
+    /// A query with `roots` aliases of a field of the root over a fragment of `fields` fields.
     pub(super) fn multiplied(&self, root: &str, roots: usize, fields: usize) -> String {
         let (kind, leaf) = (self.kind, self.leaf);
         let roots: String = (0..roots)
@@ -49,7 +49,7 @@ impl Dialect {
         query(&format!("{{{roots}}}fragment F on {kind}{{{fields}}}"))
     }
 
-    /// A long name that differs from all others, where it is repeated most and where it is alone.
+    /// A long unique name, in the position that repeats it most and in a position where it stands alone.
     pub(super) fn long_name(&self, number: usize) -> String {
         let (root, longest, leaf) = (self.root, self.longest, self.leaf);
         let length = [90_000, 300_000][number / 3 % 2];
@@ -61,8 +61,8 @@ impl Dialect {
         }
     }
 
-    /// What an ordinary client asks by this number: one of [`KNOWN`] operations, every second of them
-    /// with variables, and each [`NEW`]th time one that was never asked before.
+    /// The request of an ordinary client with this number. It is one of [`KNOWN`] operations, and every
+    /// second of them has variables. Each [`NEW`]th request has an operation that was never sent before.
     pub(super) fn ordinary(&self, number: usize) -> String {
         let (root, leaf) = (self.root, self.leaf);
         let plain = |name: &str| format!("query {name}{{{name}:{root}{{{leaf}}}}}");
@@ -79,11 +79,11 @@ impl Dialect {
     }
 }
 
-/// Operations that ordinary clients ask again and again. Has no divisor in common with [`NEW`], so that
-/// all have their turn.
+/// Number of operations that ordinary clients repeat. It has no divisor in common with [`NEW`], so that all
+/// operations get their turn.
 pub(super) const KNOWN: usize = 25;
 
-/// Of so many ordinary requests one is new.
+/// One of this number of ordinary requests is new.
 pub(super) const NEW: usize = 8;
 
 /// Returns the body of a request for an operation.

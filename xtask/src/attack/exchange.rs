@@ -1,4 +1,4 @@
-//! Requests over HTTP/1.1 from addresses of loopback, and what was answered.
+//! Requests over HTTP/1.1 from addresses of loopback, and their responses.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
@@ -8,16 +8,17 @@ use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
 
 use crate::clock::now;
 
-/// Who attacks: another address than the neighbor's, so that a limit by address tells them apart.
+/// Address of the attacker. It differs from the neighbor's address, so that a limit by address can
+/// distinguish them.
 pub(super) const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-/// Who only wants to be served.
+/// Address of the well-behaved client.
 pub(crate) const NEIGHBOR: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-/// What requests call the service: services that are for this machine answer to no other name.
+/// Host name in requests. Services for the local machine accept no other name.
 pub(super) const HOST: &str = "localhost";
 
-/// A socket that is on its way to the service: nothing waits here for one that does not accept.
+/// Starts a connection to the service without waiting, because the service may not accept it.
 pub(super) fn begin(
     from: Ipv4Addr,
     to: SocketAddr,
@@ -37,12 +38,12 @@ pub(super) fn begin(
     }
 }
 
-/// A POST of this JSON.
+/// A POST request with this JSON body.
 pub(super) fn post(path: &str, host: &str, body: &str) -> Vec<u8> {
     post_as("application/json", path, host, body)
 }
 
-/// A POST of this body, said to be of this type.
+/// A POST request with this body and this content type.
 pub(crate) fn post_as(content_type: &str, path: &str, host: &str, body: &str) -> Vec<u8> {
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {content_type}\r\n\
@@ -52,27 +53,27 @@ pub(crate) fn post_as(content_type: &str, path: &str, host: &str, body: &str) ->
     [head.as_bytes(), body.as_bytes()].concat()
 }
 
-/// What was answered, as far as anybody needs it.
+/// The parts of a response that the attacks use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// Whether it begins as GraphQL's errors without data do.
+    /// True if the body begins like a GraphQL response with errors and without data.
     pub(super) has_errors: bool,
-    /// Whether the connection can carry another request.
+    /// True if the connection can carry another request.
     pub(crate) is_kept: bool,
 }
 
-/// A connection, what has been read of it and not used, and the last answer.
+/// A connection with its unread bytes and its last response.
 pub(crate) struct Connection {
     stream: TcpStream,
     unread: Vec<u8>,
     body: Vec<u8>,
 }
 
-/// Bytes of an answer that are kept. An answer of a gigabyte is not.
+/// Number of bytes of a response that are kept, because a response may have a gigabyte.
 const BODY_KEPT: usize = 64 * 1024;
 
-/// An error after this moment, whatever the other side does.
+/// After this time, an operation fails, regardless of the other side.
 type Deadline = Instant;
 
 impl Connection {
@@ -90,13 +91,14 @@ impl Connection {
         }
     }
 
-    /// Sends a request and reads the whole answer. A server may answer before it has read all.
+    /// Sends a request and reads the complete response. A server may respond before it has read the whole
+    /// request.
     pub(crate) fn exchange(&mut self, request: &[u8], until: Deadline) -> io::Result<Answer> {
         let sent = self.send(request, until);
         let answer = self.answer(until);
         match (sent, answer) {
             (Ok(()), answer) => answer,
-            // What was not sent to its end leaves nothing to go on with.
+            // After a partly sent request the connection cannot be used again.
             (Err(_), Ok(answer)) => Ok(Answer {
                 is_kept: false,
                 ..answer
@@ -105,7 +107,7 @@ impl Connection {
         }
     }
 
-    /// The body of the last answer, up to 64 KiB of it.
+    /// The body of the last response, at most 64 KiB.
     pub(crate) fn body(&self) -> &[u8] {
         &self.body
     }
@@ -154,7 +156,7 @@ impl Connection {
         })
     }
 
-    /// Reads so many bytes of a body.
+    /// Reads `length` bytes of a body.
     fn take(&mut self, mut length: usize, until: Deadline) -> io::Result<()> {
         while length > 0 {
             if self.unread.is_empty() && self.fill(until)? == 0 {
@@ -184,7 +186,7 @@ impl Connection {
             let digits = line.split(';').next().unwrap_or_default();
             let length = usize::from_str_radix(digits.trim(), 16).map_err(io::Error::other)?;
             self.take(length, until)?;
-            // The line's end behind the chunk, or behind the last one, is none of the body.
+            // The line end after a chunk is not part of the body.
             let body = self.body.len();
             self.take(2, until)?;
             self.body.truncate(body);
@@ -210,8 +212,8 @@ impl Connection {
         }
     }
 
-    /// How many answers come until the connection is quiet for this long, or closed, and the first
-    /// status; nothing is assumed about where one ends.
+    /// Counts the responses until the connection is quiet for this long, or closed. Also returns the first
+    /// status. It makes no assumption about the end of a response.
     pub(super) fn count_answers(&mut self, quiet: Duration) -> (usize, Option<u16>) {
         while let Ok(1..) = self.fill(now() + quiet) {}
         let text = String::from_utf8_lossy(&self.unread);
@@ -220,12 +222,12 @@ impl Connection {
         (text.matches("HTTP/1.1 ").count(), status)
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     pub(super) fn send_raw(&mut self, bytes: &[u8], until: Deadline) -> io::Result<()> {
         self.send(bytes, until)
     }
 
-    /// Reads what there is, without waiting, and forgets it. An error when the other side closed.
+    /// Reads and discards the available bytes without waiting. Returns an error if the other side closed.
     pub(super) fn drain(&mut self) -> io::Result<()> {
         let mut buffer = [0; 16 * 1024];
         loop {
@@ -261,7 +263,7 @@ mod tests {
 
     use super::*;
 
-    /// What a client makes of these bytes, and the body.
+    /// The response and the body that a client parses from these bytes.
     fn answer_of(bytes: &'static [u8]) -> io::Result<(Answer, String)> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! Bodies of GraphQL over HTTP that cost their sender little.
+//! Bodies of GraphQL over HTTP that are cheap for their sender.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use serde_json::json;
 use super::attacks::{Attack, Victim};
 use super::dialect::{Dialect, query};
 
-/// Aliases of a list and fields of each object in it. The first are 120,000 fields where the list has
-/// 10,000 objects; each is what some service permits, or just beyond.
+/// Aliases of a list and fields of each object in it. The first pair gives 120,000 fields if the list has
+/// 10,000 objects. Each pair is at the limit of some service, or just beyond it.
 const LARGE: [(usize, usize); 5] = [(1, 12), (4, 120), (10, 19), (20, 180), (100, 38)];
 
 /// The bodies of an attack, by their number.
@@ -16,9 +16,9 @@ pub(super) struct Bodies<'a>(Kind<'a>);
 
 enum Kind<'a> {
     Same(Cow<'a, str>),
-    /// In turn.
+    /// These bodies in turn.
     Some(Vec<String>),
-    /// A new one each time.
+    /// A new body each time.
     Distinct(Box<dyn Fn(usize) -> String + Sync + 'a>),
 }
 
@@ -32,7 +32,7 @@ impl Bodies<'_> {
     }
 }
 
-/// What an attack sends.
+/// The request bodies of an attack.
 pub(super) fn bodies<'a>(attack: Attack, victim: &Victim<'a>) -> Bodies<'a> {
     let Some(dialect) = victim.dialect else {
         return Bodies(Kind::Same(victim.body.into()));
@@ -65,7 +65,7 @@ pub(super) fn bodies<'a>(attack: Attack, victim: &Victim<'a>) -> Bodies<'a> {
             query(&format!("query q{number}{{a{number}:{root}{{{leaf}}}}}"))
         })),
         Attack::OperationNames => Kind::Distinct(Box::new(move |number| {
-            // The text stays the same, so that only the name is new.
+            // Only the name is new, and the text stays the same.
             let name = format!("n{number}{}", "x".repeat(500_000));
             json!({"query": format!("{{{root}{{{leaf}}}}}"), "operationName": name}).to_string()
         })),

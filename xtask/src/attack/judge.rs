@@ -1,27 +1,28 @@
-//! What makes "yes" and "no": rules over what was seen, and nothing else.
+//! The rules that turn observations into "yes" and "no".
 
 use std::time::Duration;
 
 use crate::process::Holding;
 
-/// A neighbor may take so many times what it took before, or [`ALLOWED`], whichever is more.
+/// Allowed latency of a neighbor, as a multiple of its latency before the attack. [`ALLOWED`] applies if it
+/// is more.
 const TIMES: u32 = 10;
 
-/// An attack may cost the neighbor so many times what as many honest clients cost it.
+/// Allowed latency under an attack, as a multiple of the latency under the load of as many honest clients.
 const TIMES_LOADED: u32 = 2;
 
-/// A client hardly notices less than this, and an attacker on two shared cores takes some of their time.
+/// A latency that a client hardly notices. On two shared cores, an attacker takes some of their time.
 const ALLOWED: Duration = Duration::from_millis(100);
 
-/// Descriptors that may stay: pools to origins grow under load.
+/// Number of descriptors that may stay, because pools to origins grow under load.
 const DESCRIPTORS_KEPT: u64 = 8;
 
-/// Memory that may stay: caches fill and allocators keep what they had.
+/// Memory that may stay, because caches fill and allocators keep freed memory.
 const MEMORY_KEPT: u64 = 64 * MIB;
 
 pub(super) const MIB: u64 = 1024 * 1024;
 
-/// The rules as the document tells them.
+/// The rules as text for the document.
 pub(super) fn rules() -> String {
     format!(
         "Others served: every request of the neighbor was answered as before the attack, and the \
@@ -36,28 +37,28 @@ pub(super) fn rules() -> String {
     )
 }
 
-/// What the well-behaved client saw in one stretch of time.
+/// The service that the well-behaved client received in one stretch of time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Service {
-    /// From the time due to the last byte; those that failed are not among them.
+    /// Time from the due time to the last byte, without failed requests.
     pub(super) latencies: Vec<Duration>,
-    /// Requests without the answer that was expected.
+    /// Number of requests without the expected response.
     pub(super) failed: u64,
 }
 
 impl Service {
-    /// The 99th percentile; none when nothing was answered. A request that failed has waited longer
-    /// than all others.
+    /// The 99th percentile. A failed request counts as longer than all other requests. `None` if the percentile
+    /// falls on a failed request, or without requests.
     pub(super) fn p99(&self) -> Option<Duration> {
         let mut sorted = self.latencies.clone();
         sorted.sort_unstable();
         let all = sorted.len() + usize::try_from(self.failed).unwrap_or(usize::MAX);
-        // The smallest that 99 of 100 do not exceed.
+        // The smallest latency that 99 of 100 do not exceed.
         let rank = (all * 99).div_ceil(100);
         sorted.get(rank.checked_sub(1)?).copied()
     }
 
-    /// Whether all was answered, about as fast as before, or as beside ordinary load.
+    /// True if all requests were answered about as fast as before, or as fast as under ordinary load.
     pub(super) fn is_as_good_as(&self, before: &Service, loaded: Option<Duration>) -> bool {
         let (Some(own), Some(before)) = (self.p99(), before.p99()) else {
             return false;
@@ -68,7 +69,7 @@ impl Service {
 }
 
 impl Holding {
-    /// The most of each.
+    /// The larger value of each resource.
     pub(super) fn most(self, other: Holding) -> Holding {
         Holding {
             memory: self.memory.max(other.memory),
@@ -76,7 +77,7 @@ impl Holding {
         }
     }
 
-    /// Whether what was taken has been given back.
+    /// True if the resources have been released.
     pub(super) fn is_back_at(self, before: Holding) -> bool {
         self.descriptors <= before.descriptors + DESCRIPTORS_KEPT
             && self.memory <= before.memory + MEMORY_KEPT
@@ -87,16 +88,16 @@ impl Holding {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     pub(super) attack: String,
-    /// What the attackers did and what they were answered.
+    /// The actions of the attackers and the responses they got.
     pub(super) seen: String,
-    /// The neighbor's p99 beside ordinary load, where all was answered then.
+    /// The neighbor's p99 under ordinary load, if all its requests were answered then.
     pub(super) loaded: Option<Duration>,
     pub(super) before: Service,
     pub(super) beside: Service,
     pub(super) after: Service,
     pub(super) held_before: Holding,
     pub(super) held_most: Holding,
-    /// None when the process has ended.
+    /// `None` if the process has ended.
     pub(super) held_after: Option<Holding>,
 }
 
@@ -179,7 +180,7 @@ mod tests {
         };
         assert!(beside(400).were_others_served());
         assert!(!beside(401).were_others_served());
-        // Afterwards there is no load.
+        // After the attack there is no load.
         let after = Row {
             after: service(&[400; 100], 0),
             ..beside(400)

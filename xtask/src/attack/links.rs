@@ -1,4 +1,4 @@
-//! Two subgraphs whose entities link each other, ten each: a short query has an exponential answer.
+//! Two subgraphs with entities that link each other, ten each. A short query has an exponential response.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::thread;
 
 use anyhow::Context as _;
 
-/// How many the others each entity has.
+/// Number of links of each entity to the other subgraph.
 const LINKS: usize = 10;
 
 /// The subgraphs, on threads that end with this program.
@@ -25,7 +25,7 @@ impl Links {
         Ok(Links(address))
     }
 
-    /// The supergraph over them. Its directives are those of another one.
+    /// The supergraph over them. It takes its directives from another supergraph.
     pub(super) fn supergraph(&self, other: &str) -> anyhow::Result<String> {
         let marker = "enum join__Graph {";
         let (head, _) = other
@@ -45,7 +45,7 @@ impl Links {
     }
 }
 
-/// Answers the requests of one connection until it is closed.
+/// Responds to the requests of one connection until it is closed.
 fn serve(stream: &TcpStream) -> Option<()> {
     let mut reader = BufReader::new(stream);
     loop {
@@ -77,7 +77,7 @@ fn serve(stream: &TcpStream) -> Option<()> {
     }
 }
 
-/// What a subgraph answers; it looks only at how many entities are asked for.
+/// The response of a subgraph. It depends only on the number of requested entities.
 fn answer(is_b: bool, request: &str) -> String {
     let (kind, field, other) = if is_b {
         ("B", "as", "A")

@@ -1,6 +1,6 @@
-//! Well-behaved clients: one asks every 20 ms, on a connection of its own, as a client does that has just
-//! come, and counts from the time due. None waits for those before it, so that a slow answer does not make
-//! the next one late.
+//! Well-behaved clients. Every 20 ms a new client sends one request on a connection of its own. Its latency
+//! counts from the due time. No client waits for earlier clients, so a slow response does not delay the next
+//! request.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,13 +12,13 @@ use super::exchange::{Connection, NEIGHBOR};
 use super::judge::Service;
 use crate::clock::{now, wait_until};
 
-/// Time between two requests.
+/// Time from one request to the next.
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// A client that waits for longer has gone away. So no more than 50 wait at a time.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Asks for this long.
+/// Sends requests for the given time.
 pub(super) fn ask(
     address: SocketAddr,
     request: &[u8],
@@ -28,7 +28,7 @@ pub(super) fn ask(
     ask_patiently(address, PATIENCE, request, length, stop)
 }
 
-/// Asks for this long; each client goes away when it has waited for its patience.
+/// Sends requests for the given time. Each client goes away when its patience is over.
 fn ask_patiently(
     address: SocketAddr,
     patience: Duration,
@@ -46,7 +46,7 @@ fn ask_patiently(
             scope.spawn(move || {
                 let is_answered = is_answered(address, request, patience);
                 let latency = now().duration_since(due);
-                // Nothing panics while it holds this lock.
+                // No thread panics while it holds this lock.
                 let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
                 if is_answered {
                     seen.latencies.push(latency);
@@ -60,7 +60,7 @@ fn ask_patiently(
     seen.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether one request is answered as it should be.
+/// True if one request gets the expected response.
 pub(super) fn once(address: SocketAddr, request: &[u8]) -> bool {
     is_answered(address, request, PATIENCE)
 }
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers none of so many requests before all of them have come.
+    /// Responds only after all `count` requests have arrived.
     fn serve(listener: &TcpListener, count: usize) {
         let come: Vec<TcpStream> = (0..count)
             .map(|_| {

@@ -1,4 +1,4 @@
-//! Counts of the events that attackers saw.
+//! Counts of the events that attackers observed.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ impl Seen {
         self
     }
 
-    /// `200: 14, closed by it: 3`.
+    /// The counts as text, such as `200: 14, closed by it: 3`.
     pub(super) fn in_words(&self) -> String {
         let words = self
             .0

@@ -1,4 +1,4 @@
-//! The services that are attacked: how each is started and what it is asked.
+//! The attacked services: their start, and the requests they receive.
 
 use std::env;
 use std::fs;
@@ -44,19 +44,19 @@ pub(super) enum Service {
     ApolloRouter,
 }
 
-/// The field of the rate limiter, which gives no list.
+/// The field of the rate limiter. It does not return a list.
 const RATELIMIT: &str =
     "ratelimit(ratelimitInput:{eventName:LOGIN_FAILED,ip:\"10.0.0.1\",email:\"a@example.com\"})";
 
 impl Service {
-    /// As it is written after `--service`, which is the program's name for those of ours.
+    /// The name for `--service`. For our own services it is the name of the program.
     pub(super) fn word(self) -> String {
         use clap::ValueEnum as _;
         self.to_possible_value()
             .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Why it cannot be attacked here; none when it can.
+    /// The reason why it cannot be attacked here. `None` if it can.
     pub(super) fn missing(self, programs: &Path) -> Option<String> {
         let needed = match self {
             Service::Haproxy => PathBuf::from("haproxy"),
@@ -149,12 +149,12 @@ impl Service {
                 ),
                 ..planets
             },
-            // HAProxy knows nothing of GraphQL.
+            // HAProxy does not support GraphQL.
             Service::RouteWebhook | Service::Haproxy => return None,
         })
     }
 
-    /// The body of a request that is well answered.
+    /// The body of a request that gets a good response.
     fn body(self) -> anyhow::Result<String> {
         let text = match (self, self.dialect()) {
             (Service::Haproxy, _) => "{locations{name}}".to_owned(),
@@ -168,9 +168,9 @@ impl Service {
     }
 }
 
-/// A service that runs, with all that it needs.
+/// A running service, with the processes that it needs.
 pub(super) struct Running {
-    /// First, so that it is ended before those it asks.
+    /// The first field, so that it ends before the processes that it depends on.
     pub(super) process: Process,
     _needed: Vec<Process>,
     _links: Option<Links>,
@@ -182,7 +182,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts a service for an attack, and waits until it answers.
+    /// Starts a service for an attack, and waits until it responds.
     pub(super) fn start(
         service: Service,
         attack: Attack,
@@ -222,7 +222,7 @@ impl Running {
         Ok(running)
     }
 
-    /// What the well-behaved client sends.
+    /// The request of the well-behaved client.
     pub(super) fn request(&self) -> Vec<u8> {
         let text =
             String::from_utf8_lossy(&post(self.service.path(), HOST, &self.body)).into_owned();
@@ -240,14 +240,14 @@ impl Running {
     }
 }
 
-/// Where services are started.
+/// The folders and servers for starting services.
 struct Scene<'a> {
     programs: &'a Path,
     folder: &'a Path,
     links: Option<&'a Links>,
 }
 
-/// The service, its address, and what it asks.
+/// The service, its address, and the processes that it depends on.
 type Started = (Process, String, Vec<Process>);
 
 const FREE: &str = "127.0.0.1:0";
@@ -297,7 +297,7 @@ impl Scene<'_> {
         Process::listening(command.args(["--listen", FREE]).stderr(Stdio::null()))
     }
 
-    /// The supergraph as a file, and the origin that it names, if that is a process.
+    /// The supergraph as a file, and its origin, if that is a process.
     fn supergraph(&self) -> anyhow::Result<(PathBuf, Vec<Process>)> {
         let text = fs::read_to_string(root().join("systems/planets/supergraph.graphql"))?;
         let (text, origins) = match self.links {
@@ -390,11 +390,12 @@ impl Scene<'_> {
     }
 }
 
-/// Descriptors that a service has: more clients than that are a matter of seconds anywhere, and the
-/// client of this chore needs one for each of them too.
+/// Number of descriptors of a service. It is small, because everywhere more clients can arrive within
+/// seconds. The attacking client needs one for each of them too.
 pub(super) const DESCRIPTORS: u64 = 512;
 
-/// A command that has [`DESCRIPTORS`] and whose complaints are dropped, since hostile clients cause many.
+/// A command with [`DESCRIPTORS`] descriptors and without standard error, because hostile clients cause many
+/// messages.
 fn bounded(program: &Path) -> Command {
     let mut command = Command::new("sh");
     let line = format!("ulimit -n {DESCRIPTORS}; exec \"$0\" \"$@\"");
@@ -403,7 +404,7 @@ fn bounded(program: &Path) -> Command {
     command
 }
 
-/// An address for programs that cannot choose one.
+/// A free address, for programs that cannot choose one.
 fn free_address() -> anyhow::Result<String> {
     Ok(TcpListener::bind(FREE)?.local_addr()?.to_string())
 }

@@ -1,16 +1,17 @@
-//! `cargo xtask soak`: whether a service takes more and more memory or descriptors.
+//! `cargo xtask soak`: checks if a service takes more and more memory or descriptors.
 //!
-//! The one idea: the unit is a minute, and what counts is by how much it ends above the one before. Memory
-//! grows in steps, which a middle slope within a minute, or a middle minute, would pass over; the mean of
-//! all minutes passes over nothing. Each minute's load has connections of its own, so ends are compared,
-//! shortly before which these are open, and no beginning. Minutes are written down as they end, so that a soak
-//! of an hour can be made of pieces, on different days, and one that is stopped loses a minute.
+//! Main idea: the unit is a minute, and the figure is the increase from the end of one minute to the end of
+//! the next. Memory grows in steps. A median slope within a minute, or a median minute, would miss a step,
+//! and the mean of all minutes does not. Each minute's load has connections of its own. So the samples are
+//! taken shortly before the end of a minute, when these are open, and not at its beginning. Minutes are
+//! written to a file as they end. A soak of an hour can consist of pieces on different days, and an
+//! interrupted soak loses one minute.
 //!
-//! It sends POSTs from four connections that stay open. A GraphQL service is asked for 25 operations in
-//! turn, half of them with variables, which its caches know at once; each eighth request is of an operation
-//! that was never asked before. At 100/s these are 750 a minute, so that caches of hundreds are full within
-//! minutes, until which memory grows, and then have to let go. Others get one and the same request. All
-//! are answered well, and nothing that was sent is kept here.
+//! It sends POSTs from four connections that stay open. A GraphQL service receives 25 operations in turn,
+//! half of them with variables, and its caches soon contain them. Each eighth request has an operation that
+//! was never sent before. At 100/s these are 750 a minute. Caches of hundreds are full within minutes. Memory
+//! grows until then, and afterwards caches must evict. Other services receive one and the same request. All
+//! requests get good responses, and the task keeps no request in memory.
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
@@ -49,17 +50,17 @@ pub(crate) struct Args {
     rate: Option<u64>,
 }
 
-/// Connections of the load.
+/// Number of connections of the load.
 const CONNECTIONS: usize = 4;
 
-/// How long the service is asked as fast as it answers, to know what half of that is.
+/// Time for measuring the capacity of the service at full speed. The load is half of the capacity.
 const CAPACITY: Duration = Duration::from_secs(5);
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 const CONFIDENCE: f64 = 0.95;
 
-/// What a minute came to, from its beginning to its end.
+/// The changes from the level of one minute to the level of the next, and the outcomes of the requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Minute {
     memory_kib: f64,
@@ -78,7 +79,7 @@ impl Minute {
         )
     }
 
-    /// In words.
+    /// The minute as a sentence.
     fn told(self) -> String {
         format!(
             "{} answered, {} failed, memory {:+} KiB, descriptors {:+}",
@@ -144,7 +145,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a minute came to: its last sample but two, when the load was there for certain.
+/// The level of a minute: its last sample but two, when the load was certainly present.
 fn level(samples: &[f64]) -> Option<f64> {
     samples.iter().rev().nth(2).copied()
 }
@@ -189,7 +190,7 @@ fn append(record: &Path, minute: Minute) -> anyhow::Result<()> {
     Ok(file.write_all(minute.line().as_bytes())?)
 }
 
-/// The slopes with their intervals, in words.
+/// The slopes with their intervals, as text.
 fn told(minutes: &[Minute]) -> String {
     let slope = |of: fn(&Minute) -> f64| {
         let values: Vec<f64> = minutes.iter().map(of).collect();
@@ -218,7 +219,7 @@ type Samples = (Vec<f64>, Vec<f64>);
 /// Ordinary requests from a few connections.
 struct Load<'a> {
     running: &'a Running,
-    /// Requests so far, by which the next one is chosen.
+    /// Number of requests sent. It selects the next request.
     sent: AtomicUsize,
 }
 
@@ -230,7 +231,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// The next request, in turn.
+    /// Returns the next request of the cycle.
     fn request(&self) -> Vec<u8> {
         let number = self.sent.fetch_add(1, Ordering::Relaxed);
         let victim = self.running.victim();
@@ -242,7 +243,7 @@ impl<'a> Load<'a> {
         )
     }
 
-    /// Half of what the service answers in a second when it is asked without a pause.
+    /// Half of the responses per second at full speed.
     fn half_of_capacity(&self, stop: &AtomicBool) -> anyhow::Result<u64> {
         let (answered, _) = self.during(CAPACITY, None, stop)?;
         let rate = (answered / CAPACITY.as_secs() / 2).max(1);
@@ -250,7 +251,7 @@ impl<'a> Load<'a> {
         Ok(rate)
     }
 
-    /// The load for a minute, and what the process held meanwhile.
+    /// Runs the load for a minute and samples the resources of the process.
     fn watched(
         &self,
         process: &Process,
@@ -261,7 +262,7 @@ impl<'a> Load<'a> {
             let load = scope.spawn(|| self.during(MINUTE, Some(rate), stop));
             let (mut samples, mut due) = (Samples::default(), now());
             let end = due + MINUTE;
-            // Also at the end, so that nothing lies between two minutes.
+            // Includes the end, so that two minutes have no gap between them.
             while due <= end && !stop.load(Ordering::Relaxed) {
                 wait_until(due);
                 due += Duration::from_secs(1);
@@ -280,7 +281,8 @@ impl<'a> Load<'a> {
         Ok((answered, failed, samples))
     }
 
-    /// Requests answered and failed in this time, at this rate or as fast as they are answered.
+    /// Sends requests for this time, at this rate or at full speed. Returns the number of good and failed
+    /// responses.
     fn during(
         &self,
         length: Duration,
@@ -300,7 +302,8 @@ impl<'a> Load<'a> {
                 } else {
                     failed.fetch_add(1, Ordering::Relaxed);
                 }
-                // What is late is not caught up with: half load is meant, not bursts.
+                // A late request is not caught up with, because the load must be half of the capacity without
+                // bursts.
                 due = period.map_or_else(now, |period| (due + period).max(now() - period));
             }
         };
@@ -368,7 +371,8 @@ mod tests {
         assert!(foreign.contains("no record of a soak"), "{foreign}");
         let wide = refused(&format!("{HEADING}1,2,3,4\n1,2,3,4,5\n"));
         assert!(wide.contains("line 3: four numbers expected"), "{wide}");
-        // A folder: what cannot be read is not taken for new, and overwritten or added to.
+        // A folder instead of a file. An unreadable record must not count as new, because it would be
+        // overwritten.
         let unreadable = read(folder.path()).unwrap_err().to_string();
         assert!(unreadable.contains("cannot be read"), "{unreadable}");
     }
@@ -381,7 +385,7 @@ mod tests {
             text.contains("10 minutes, 1000 requests answered, 0 failed"),
             "{text}"
         );
-        // They grow from minute to minute, so they are no independent samples.
+        // They grow from minute to minute, so they are not independent samples.
         assert!(text.contains("memory: 104.50 (95.06 to 113.94)"), "{text}");
         assert!(told(&leaking[..2]).contains("too few minutes"), "{text}");
         assert!(told(&[]).contains("not known"), "{text}");

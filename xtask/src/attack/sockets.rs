@@ -1,4 +1,4 @@
-//! Attacks that need no more than sockets: many of them, each doing next to nothing.
+//! Attacks that need only sockets: many of them, each with very little traffic.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -9,23 +9,23 @@ use super::seen::Seen;
 use super::services::DESCRIPTORS;
 use crate::clock::{now, pause};
 
-/// Sockets of an attack: more than a service has descriptors.
+/// Number of sockets of an attack. It is larger than the number of descriptors of a service.
 const SOCKETS: u64 = DESCRIPTORS + 100;
 
-/// Sockets of those who let the service write.
+/// Number of sockets of clients that let the service write.
 pub(super) const READERS: u64 = 100;
 
-/// Requests that each of them sends before it reads the first answer, which it never does.
+/// Number of requests that each of them sends before reading a response. It never reads one.
 const PIPELINED: usize = 200;
 
-/// Time between two bytes of those who are slow.
+/// Time between two bytes of slow clients.
 const DRIP: Duration = Duration::from_millis(250);
 
-/// What the holder of many sockets does with each.
+/// The behavior of each of many sockets.
 pub(super) struct Manner {
     count: u64,
     opening: Vec<u8>,
-    /// Sent again and again.
+    /// Bytes that are sent repeatedly.
     drip: &'static [u8],
     reads: bool,
 }
@@ -77,17 +77,17 @@ impl Manner {
     }
 }
 
-/// One socket and how much of the opening it has sent.
+/// One socket, and the number of bytes of the opening that it has sent.
 struct Held {
     stream: TcpStream,
     sent: usize,
     is_new: bool,
 }
 
-/// Holds the sockets until the end, and opens another for each that the service closes.
+/// Holds the sockets until the end, and replaces each socket that the service closes.
 pub(super) fn hold(manner: &Manner, to: SocketAddr, is_over: &dyn Fn() -> bool) -> Seen {
     let mut seen = Seen::default();
-    // Small, so that what is not read waits in the service and not in the kernel.
+    // Small, so that unread data waits in the service and not in the kernel.
     let buffer = (!manner.reads).then_some(4096);
     let open = |seen: &mut Seen| match begin(ATTACKER, to, buffer) {
         Ok(stream) => {
@@ -117,14 +117,14 @@ pub(super) fn hold(manner: &Manner, to: SocketAddr, is_over: &dyn Fn() -> bool) 
                 *one = another;
             }
         }
-        // Long enough to leave the processor to those who are measured.
+        // Long enough to leave the processor to the measured programs.
         pause(Duration::from_millis(50));
     }
     seen
 }
 
 impl Held {
-    /// Does what is due; false when the service has closed the connection.
+    /// Performs the due actions. Returns false if the service has closed the connection.
     fn is_open(&mut self, manner: &Manner, drips: bool, seen: &mut Seen) -> bool {
         while self.sent < manner.opening.len() {
             match self.stream.write(&manner.opening[self.sent..]) {
@@ -167,7 +167,7 @@ impl Held {
     }
 }
 
-/// Not connected yet, or nothing to read or room to write.
+/// True if the socket is not connected yet, or is not ready for reading or writing.
 fn is_waiting(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),
@@ -186,7 +186,7 @@ fn answered(bytes: &[u8]) -> String {
     }
 }
 
-/// Requests that two servers in a row may take for different ones.
+/// Requests that two servers in a row may interpret differently.
 pub(super) fn ambiguous(path: &str) -> Vec<(&'static str, Vec<u8>)> {
     let second = &format!("GET /smuggled HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
     let shape = |headers: &str, body: &str| {
@@ -248,7 +248,7 @@ pub(super) fn ambiguous(path: &str) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Sends them until the end, and counts those with a second answer or a good one.
+/// Sends them until the end, and counts requests with a second response or a good one.
 pub(super) fn smuggle(path: &str, to: SocketAddr, is_over: &dyn Fn() -> bool) -> Seen {
     let mut seen = Seen::default();
     let shapes = ambiguous(path);

@@ -1,4 +1,4 @@
-//! The table of one service, and what all tables come to.
+//! The table of one service, and the summary of all tables.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -94,7 +94,7 @@ pub(super) fn summary(document: &str) -> String {
     out
 }
 
-/// The cells behind the name of a service; none when its table has no attacks.
+/// The cells after the name of a service. `None` if its table has no attacks.
 fn summary_of(table: &str) -> Option<String> {
     let rows: Vec<Vec<&str>> = table
         .lines()
@@ -118,20 +118,20 @@ fn summary_of(table: &str) -> Option<String> {
     ))
 }
 
-/// Columns of a table.
+/// Number of columns of a table.
 const COLUMNS: usize = 8;
 
-/// Whether a row is of an attack, and neither a heading nor of honest clients.
+/// True if a row belongs to an attack, and not to a heading or to honest clients.
 fn is_hostile(word: &str) -> bool {
     Attack::from_str(word, false).is_ok_and(|attack| !attack.is_honest())
 }
 
-/// A latency; beyond all others where too few were answered to tell one.
+/// A latency. Infinite if there were too few responses for a figure.
 fn told(cell: &str) -> f64 {
     number(cell).unwrap_or(f64::INFINITY)
 }
 
-/// The number that a cell begins with.
+/// The number at the beginning of a cell.
 fn number(cell: &str) -> Option<f64> {
     cell.split(' ').next()?.parse().ok()
 }

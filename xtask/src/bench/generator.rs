@@ -1,4 +1,4 @@
-//! The load generators, and how each is told the same thing.
+//! The load generators, with flags that make them do the same work.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ impl Task {
         }
     }
 
-    /// As it is written after `--task`.
+    /// The value for `--task`.
     pub(super) fn word(self) -> String {
         use clap::ValueEnum as _;
         self.to_possible_value()
@@ -67,7 +67,7 @@ impl Task {
         }
     }
 
-    /// Connections, and requests under way on each.
+    /// Number of connections, and of requests in flight on each.
     pub(super) fn shape(self, setting: Setting) -> (u32, u32) {
         match self {
             Task::Http2 | Task::Http2Tls => ((setting.connections / STREAMS).max(1), STREAMS),
@@ -76,7 +76,7 @@ impl Task {
     }
 }
 
-/// Requests under way on each HTTP/2 connection.
+/// Number of requests in flight on each HTTP/2 connection.
 const STREAMS: u32 = 10;
 
 /// A load generator with a task.
@@ -90,7 +90,7 @@ pub(super) struct Generator {
     right_body: Option<PathBuf>,
 }
 
-/// Whose flags and output.
+/// The family of flags and output formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dialect {
     Weigh,
@@ -103,7 +103,7 @@ enum Dialect {
     H2load,
 }
 
-/// Programs that do each task. weigh comes first: ratios are to it.
+/// Programs that support each task. weigh comes first, because ratios refer to it.
 fn programs(task: Task) -> &'static [(&'static str, Dialect)] {
     use Dialect::{Ab, Bombardier, H2load, Hey, K6, Oha, Weigh, Wrk};
     match task {
@@ -138,7 +138,7 @@ fn programs(task: Task) -> &'static [(&'static str, Dialect)] {
 /// The row of weigh that compares every body.
 const CHECKED: &str = "weigh, body checked";
 
-/// Every generator that this bench knows for a task.
+/// Every generator that supports a task.
 pub(super) fn all(task: Task, weigh: &Path, nginx: &Nginx) -> Vec<Generator> {
     programs(task)
         .iter()
@@ -156,12 +156,12 @@ pub(super) fn all(task: Task, weigh: &Path, nginx: &Nginx) -> Vec<Generator> {
         .collect()
 }
 
-/// A script that does what the others do, and checks the status as weigh does.
+/// A script that does the same work as the other generators, and checks the status as weigh does.
 const K6_SCRIPT: &str = "import http from 'k6/http';\nimport { check } from 'k6';\n\
     export default function () { check(http.get(__ENV.URL), { ok: (r) => r.status === 200 }); }\n";
 
 impl Dialect {
-    /// How it is asked for its version; `None` where it tells none.
+    /// The flag that prints the version. `None` if there is no such flag.
     fn version(self) -> Option<&'static str> {
         match self {
             Dialect::Ab => Some("-V"),
@@ -171,7 +171,7 @@ impl Dialect {
         }
     }
 
-    /// The words around the requests per second in its output.
+    /// Reads the requests per second from its output.
     fn rate_in(self, text: &str) -> Option<f64> {
         match self {
             Dialect::Weigh => rate_after(text, "\"requests_per_s_mean\":"),
@@ -189,7 +189,7 @@ impl Generator {
         is_on_path(&self.program)
     }
 
-    /// The first words of what it says about itself.
+    /// The first words of its version output.
     pub(super) fn version(&self) -> String {
         let asked = self
             .dialect
@@ -198,7 +198,7 @@ impl Generator {
         let Some(output) = asked else {
             return "tells none".to_owned();
         };
-        // bombardier talks to stderr.
+        // bombardier writes to stderr.
         let text = [output.stdout, output.stderr].concat();
         let text = String::from_utf8_lossy(&text).into_owned();
         let line = text.lines().next().unwrap_or_default();
@@ -217,7 +217,7 @@ impl Generator {
         let is_http2 = streams > 1;
         let line = match self.dialect {
             Dialect::Weigh => {
-                // weigh refuses flags that would do nothing.
+                // weigh rejects flags without an effect.
                 let http2 = match is_http2 {
                     true => format!("--http2 --streams {streams}"),
                     false => String::new(),
@@ -237,7 +237,7 @@ impl Generator {
                 "--no-tui --insecure --http2 -c {connections} -p {streams} -z {seconds}s {url}"
             ),
             Dialect::Oha => format!("--no-tui --insecure -c {connections} -z {seconds}s {url}"),
-            // Its script comes from stdin, which is given by `run`.
+            // The script comes from stdin, and `run` supplies it.
             Dialect::K6 => format!(
                 "run --quiet --no-usage-report --vus {connections} --duration {seconds}s \
                  -e URL={url} -"
@@ -255,7 +255,7 @@ impl Generator {
         words
     }
 
-    /// One run, pinned to the core beside nginx's.
+    /// One run, pinned to the core next to nginx's core.
     pub(super) fn run(&self, setting: Setting, nginx: &Nginx) -> anyhow::Result<Sample> {
         let folder = tempfile::tempdir()?;
         let (script, output) = (folder.path().join("script"), folder.path().join("output"));
@@ -272,7 +272,7 @@ impl Generator {
             .context("`taskset` starts it")?;
         let limit = Duration::from_secs(u64::from(setting.seconds) + 30);
         let account = process::account(&mut child, limit)?;
-        // The question itself is one more.
+        // The request for the count is one more.
         let requests = nginx.requests()? - before - 1;
         let text = std::fs::read_to_string(&output)?;
         let requests_per_s = self
@@ -290,7 +290,7 @@ impl Generator {
     }
 }
 
-/// The number after `label`; k6 writes the count first and then `1234.5/s`.
+/// The number after `label`. k6 writes the count first and then `1234.5/s`.
 fn rate_after(text: &str, label: &str) -> Option<f64> {
     let rest = text.split(label).nth(1)?.lines().next()?;
     let words = || rest.split_whitespace();

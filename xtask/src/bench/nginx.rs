@@ -11,17 +11,17 @@ use anyhow::{Context as _, bail};
 
 use super::{is_on_path, process};
 
-/// A running nginx, ended when dropped.
+/// A running nginx. Dropping it ends it.
 pub(super) struct Nginx {
     child: Child,
     folder: tempfile::TempDir,
     ports: Ports,
 }
 
-/// How a server is spoken with.
+/// The protocol of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wire {
-    /// HTTP/1.1.
+    /// HTTP/1.1 without TLS.
     Plain,
     /// HTTP/1.1 over TLS.
     Tls,
@@ -31,7 +31,7 @@ pub(super) enum Wire {
     Http2Tls,
 }
 
-/// One for each wire.
+/// The ports of nginx, one for each protocol.
 #[derive(Clone, Copy, Debug)]
 struct Ports {
     plain: u16,
@@ -40,10 +40,10 @@ struct Ports {
     http2_tls: u16,
 }
 
-/// The body of a small answer.
+/// The body of a small response.
 const SMALL: &str = r#"{"data":{"hello":"world"}}"#;
 
-/// Length of a large body.
+/// Length of a large body in bytes.
 const LARGE_BYTES: usize = 8192;
 
 impl Nginx {
@@ -99,7 +99,7 @@ impl Nginx {
         format!("{scheme}://127.0.0.1:{port}{path}")
     }
 
-    /// The file with the body that is right for a path.
+    /// The file with the expected body of a path.
     pub(super) fn right_body(&self, path: &str) -> PathBuf {
         match path {
             "/large.json" => self.folder.path().join("www/large.json"),
@@ -107,7 +107,7 @@ impl Nginx {
         }
     }
 
-    /// Requests so far, by nginx's own count.
+    /// Number of requests, by nginx's own count.
     pub(super) fn requests(&self) -> anyhow::Result<u64> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.ports.plain))?;
         stream.write_all(b"GET /count HTTP/1.0\r\n\r\n")?;
@@ -131,7 +131,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // SIGTERM, because a master that is killed leaves its worker behind.
+        // SIGTERM, because a killed master would leave its worker behind.
         let _ = Command::new("kill")
             .args(["-TERM", &self.child.id().to_string()])
             .status();
@@ -143,7 +143,7 @@ fn free_port() -> anyhow::Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-/// A certificate for this address, valid for as long as any bench takes.
+/// Creates a certificate for this address. It is valid longer than any bench takes.
 fn certify(folder: &Path) -> anyhow::Result<()> {
     let words = "req -x509 -nodes -days 2 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 \
                  -subj /CN=bench -addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out cert.pem";

@@ -1,4 +1,4 @@
-//! What a process took: CPU time and memory, from the kernel's account.
+//! CPU time and memory of a process, from the kernel's counters.
 
 use std::fs;
 use std::process::Child;
@@ -11,20 +11,20 @@ use crate::clock::{now, pause};
 /// Clock ticks of `/proc/PID/stat`: 100 a second on every Linux that Rust runs on.
 const TICK_US: f64 = 10_000.0;
 
-/// The account of a process that has ended.
+/// CPU time and memory of a process that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Account {
     pub(super) cpu_us: f64,
     pub(super) peak_kib: f64,
 }
 
-/// Waits for the end of `child` and reads what it took, before it is forgotten.
+/// Waits for the end of `child`, and reads its usage before the kernel discards it.
 pub(super) fn account(child: &mut Child, limit: Duration) -> anyhow::Result<Account> {
     let folder = format!("/proc/{}", child.id());
     let mut peak_kib: f64 = 0.0;
     let mut cpu_us = None;
     wait_until(limit, || {
-        // A process that has ended has no such line, and the peak seen before counts.
+        // A process that has ended has no such line, so the last peak counts.
         let status = fs::read_to_string(format!("{folder}/status")).unwrap_or_default();
         peak_kib = peak_kib.max(peak_of(&status).unwrap_or(0.0));
         let stat = fs::read_to_string(format!("{folder}/stat")).unwrap_or_default();
@@ -33,7 +33,7 @@ pub(super) fn account(child: &mut Child, limit: Duration) -> anyhow::Result<Acco
         is_over
     });
     let Some(cpu_us) = cpu_us else {
-        // It must not disturb the next run.
+        // A process that is too slow must not disturb the next run.
         let _ = child.kill();
         let _ = child.wait();
         bail!("it did not end within {limit:?}");
@@ -42,7 +42,7 @@ pub(super) fn account(child: &mut Child, limit: Duration) -> anyhow::Result<Acco
     Ok(Account { cpu_us, peak_kib })
 }
 
-/// `VmHWM` in KiB; a process that has ended has none.
+/// `VmHWM` in KiB. `None` for a process that has ended.
 fn peak_of(status: &str) -> Option<f64> {
     let line = status
         .lines()
@@ -50,15 +50,15 @@ fn peak_of(status: &str) -> Option<f64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Has it ended without being waited for, and its user and system time.
+/// True if the process is a zombie, and its user and system time.
 fn cpu_of(stat: &str) -> Option<(bool, f64)> {
-    // The name in brackets may hold anything; what follows it is regular.
+    // The name in brackets may contain any character. The rest is regular.
     let words: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
     let ticks: f64 = words.get(11)?.parse::<f64>().ok()? + words.get(12)?.parse::<f64>().ok()?;
     Some((*words.first()? == "Z", ticks * TICK_US))
 }
 
-/// Looks again and again until `condition` holds or `limit` is over.
+/// Polls until `condition` holds or `limit` is over.
 pub(super) fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) {
     let end = now() + limit;
     while !condition() && now() < end {

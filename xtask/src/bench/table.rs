@@ -1,4 +1,4 @@
-//! The page that a bench ends in.
+//! The page with the results of a bench.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use super::{Row, Sample, Setting};
 /// A figure of a run.
 type Column = fn(&Sample) -> f64;
 
-/// What a page is about, beside its rows.
+/// The subject of a page, without its rows.
 pub(super) struct Scene<'a> {
     pub(super) task: Task,
     pub(super) setting: Setting,
@@ -71,7 +71,7 @@ pub(super) fn page(rows: &[Row], scene: &Scene<'_>) -> String {
     out + &format!("\nVersions: {}.\n", versions.join(", "))
 }
 
-/// Lowest, median and highest.
+/// The lowest, median and highest value of a column.
 fn spread(samples: &[Sample], column: Column) -> (f64, f64, f64) {
     let mut values: Vec<f64> = samples.iter().map(column).collect();
     values.sort_by(f64::total_cmp);

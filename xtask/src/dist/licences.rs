@@ -1,4 +1,4 @@
-//! The licences of all crates that are in a program: their terms ask for their texts.
+//! The licences of all crates in a program. Their terms require that their texts are included.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::repository::root;
 
-/// The texts, crate by crate; equal texts once.
+/// The texts, crate by crate. Equal texts appear once.
 pub(crate) fn of(target: &str) -> anyhow::Result<String> {
     let output = Command::new("cargo")
         .args(["metadata", "--locked", "--format-version", "1"])
@@ -58,7 +58,7 @@ pub(crate) fn of(target: &str) -> anyhow::Result<String> {
     Ok(out)
 }
 
-/// The packages of other people that are linked into `weigh`: no tools of the build, none of tests.
+/// The third-party packages that are linked into `weigh`, without packages of the build and of tests.
 fn linked(metadata: &Value) -> anyhow::Result<Vec<&Value>> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let nodes = list(&metadata["resolve"]["nodes"]);
@@ -86,7 +86,7 @@ fn linked(metadata: &Value) -> anyhow::Result<Vec<&Value>> {
             }
         }
     }
-    // Those without a source are of this repository.
+    // Packages without a source belong to this repository.
     let is_others =
         |package: &&Value| !package["source"].is_null() && seen.contains(text(&package["id"]));
     Ok(packages.iter().filter(is_others).collect())

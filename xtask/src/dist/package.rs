@@ -1,4 +1,4 @@
-//! One folder of files, as an archive and as a Debian package.
+//! Packs one folder of files as an archive and as a Debian package.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,24 +10,24 @@ use anyhow::ensure;
 use crate::chores;
 use crate::repository::root;
 
-/// The shells, with the name of the file that each wants.
+/// The shells, with the file name that each requires.
 const SHELLS: [(&str, &str); 3] = [
     ("bash", "weigh.bash"),
     ("zsh", "_weigh"),
     ("fish", "weigh.fish"),
 ];
-/// Whom Debian's tools name as the maintainer.
+/// The maintainer for Debian's tools.
 const MAINTAINER: &str = "The Weighbridge authors <weighbridge@localhost>";
 
-/// What is packed.
+/// The inputs of a package.
 pub(crate) struct Contents<'a> {
     pub(crate) version: &'a str,
     pub(crate) target: &'a str,
     pub(crate) debian: &'a str,
     pub(crate) program: &'a Path,
-    /// The same program for this machine, which tells its flags.
+    /// The same program for this machine. It prints the flags for the manual pages.
     pub(crate) describer: &'a Path,
-    /// Those of the crates in it.
+    /// The licences of the crates in it.
     pub(crate) licences: String,
 }
 
@@ -73,7 +73,7 @@ A static program: it needs no other file, and runs on every Linux.
 `completions/` is for shells (`weigh completions --help` says where each looks), `man/` for `man -l man/weigh.1`.
 ";
 
-/// A compressed archive with the folder in it, the same bytes for the same files.
+/// Creates a compressed archive of the folder, with the same bytes for the same files.
 pub(crate) fn archive(folder: &Path, out: &Path) -> anyhow::Result<PathBuf> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let path = out.join(format!("{name}.tar.gz"));
@@ -99,7 +99,7 @@ pub(crate) fn archive(folder: &Path, out: &Path) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// A Debian package of the same files, at the places where Debian has them.
+/// Creates a Debian package of the same files, at Debian's usual paths.
 pub(crate) fn debian(
     contents: &Contents<'_>,
     folder: &Path,

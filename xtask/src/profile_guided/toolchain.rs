@@ -1,4 +1,4 @@
-//! The compiler in use, and its program that merges profiles.
+//! The compiler in use, and the program that merges its profiles.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,17 +7,17 @@ use anyhow::{Context as _, ensure};
 
 use crate::repository::root;
 
-/// What is needed of the compiler.
+/// The parts of the compiler that this task needs.
 #[derive(Debug)]
 pub(super) struct Toolchain {
-    /// What it builds for unless told otherwise.
+    /// The default target of the compiler.
     pub(super) host: String,
-    /// `llvm-profdata`, of the compiler's own LLVM: another version may not read its profiles.
+    /// `llvm-profdata` of the compiler's own LLVM, because another version may not read its profiles.
     pub(super) profdata: PathBuf,
 }
 
 impl Toolchain {
-    /// That of `rustc` in the repository; an error when it lacks `llvm-profdata`.
+    /// The toolchain of `rustc` in the repository. An error if it lacks `llvm-profdata`.
     pub(super) fn find() -> anyhow::Result<Self> {
         let sysroot = asked_of_rustc(&["--print", "sysroot"])?;
         let version = asked_of_rustc(&["--version", "--verbose"])?;
@@ -40,7 +40,7 @@ impl Toolchain {
         })
     }
 
-    /// Makes one profile of all that were counted.
+    /// Merges all counts into one profile.
     pub(super) fn merge(&self, counted: &[PathBuf], merged: &Path) -> anyhow::Result<()> {
         let output = self.merging(counted, merged).output();
         let output = output.with_context(|| format!("{} starts", self.profdata.display()))?;

@@ -1,8 +1,7 @@
-//! The load that the gateway is built for: what it is asked, with which configurations, and what it
-//! must answer.
+//! The load for the profile of the gateway: its requests, configurations and expected responses.
 //!
-//! A profile of wrong answers would be one of the wrong code, so each answer is looked at, and the
-//! origin is asked whether the extension of a configuration did its work.
+//! A profile of wrong responses would be a profile of the wrong code. So each response is checked, and the
+//! counters of the origin prove that the extension of a configuration did its work.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -25,8 +24,8 @@ use crate::hex::hex;
 use crate::process::Process;
 use crate::repository::root;
 
-/// What the gateway runs with in turn. The compiler takes for seldom used what none of them uses: it
-/// lies apart and is inlined less.
+/// The configurations of the gateway, in turn. The compiler treats code that no configuration uses as rarely
+/// used. It places such code apart and inlines it less.
 const CONFIGURATIONS: [Configuration; 3] = [
     Configuration {
         name: "rule",
@@ -45,35 +44,35 @@ const CONFIGURATIONS: [Configuration; 3] = [
     },
 ];
 
-/// Where the configurations are, and what they name.
+/// The folder with the configurations and the files that they name.
 const LABS: &str = "labs/router-extensibility";
 
 const CONNECTIONS: usize = 4;
 
-/// Time for one answer.
+/// Timeout of one response.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Time to end and to write down what was counted.
+/// Time limit for ending and writing the counts.
 const END: Duration = Duration::from_secs(30);
 
 /// A configuration of the gateway.
 struct Configuration {
     name: &'static str,
     file: &'static str,
-    /// The value of the header `source` that the origin must see; none for no such header.
+    /// The value of the header `source` that the origin must receive. `None` if the header must be absent.
     source: Option<&'static str>,
 }
 
-/// How the gateway is asked.
+/// The settings of the load.
 pub(super) struct Training<'a> {
     pub(super) planets: &'a Path,
-    /// With each configuration.
+    /// Number of requests with each configuration.
     pub(super) requests: u64,
     pub(super) stop: &'a AtomicBool,
 }
 
 impl Training<'_> {
-    /// Asks a gateway that counts; gives what it wrote down with each configuration.
+    /// Runs the load on a gateway that counts. Returns the paths of its counts, one per configuration.
     pub(super) fn counted(&self, gateway: &Path, folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
         let counted = CONFIGURATIONS.iter().map(|configuration| {
             let profile = folder.join(format!("{}.profraw", configuration.name));
@@ -85,7 +84,7 @@ impl Training<'_> {
         counted.collect()
     }
 
-    /// Asks a gateway that does not count.
+    /// Runs the load on a gateway that does not count.
     pub(super) fn answers_right(&self, gateway: &Path) -> anyhow::Result<()> {
         let mut each = CONFIGURATIONS.iter();
         each.try_for_each(|configuration| self.with(configuration, gateway, None))
@@ -129,7 +128,7 @@ impl Training<'_> {
         Ok(self.requests)
     }
 
-    /// Sends all requests; gives how many were answered with data. The first wrong answer ends it.
+    /// Sends all requests. Returns the number of responses with data. The first wrong response ends the load.
     fn load(&self, address: SocketAddr) -> anyhow::Result<u64> {
         let questions = Questions::read()?;
         let mut first = None;
@@ -183,13 +182,13 @@ fn command(configuration: &Configuration, gateway: &Path, origin: &str) -> Comma
         .env("PLANETS", format!("http://{origin}"))
         .env("COLLECTOR", format!("http://{origin}"))
         .env("SHARE", "0.01")
-        // Why it does not start is worth a line, that it does is not.
+        // Only a failed start is worth a line in the log.
         .args(["--log", "warn"]);
     command
 }
 
-/// Whether both subgraphs saw the header with each of their requests, and one request for each
-/// answer with data.
+/// Checks that both subgraphs received the header with each of their requests, and one request for each
+/// response with data.
 fn had_effect(seen: &Value, source: Option<&str>, data: u64) -> anyhow::Result<()> {
     for subgraph in ["locations", "reviews"] {
         let header = &seen[subgraph]["headers"]["source"];
@@ -208,7 +207,7 @@ fn had_effect(seen: &Value, source: Option<&str>, data: u64) -> anyhow::Result<(
     Ok(())
 }
 
-/// What must be answered.
+/// The expected response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
     /// All data, and no errors.
@@ -218,12 +217,12 @@ enum Expected {
 }
 
 impl Expected {
-    /// How many answers with data it is.
+    /// Number of responses with data that it adds: 0 or 1.
     fn data(self) -> u64 {
         u64::from(self == Expected::Data)
     }
 
-    /// Why an answer is not this one; none when it is.
+    /// The reason why a response differs from this one. `None` if it matches.
     fn contradiction(self, status: u16, body: &[u8]) -> Option<String> {
         let answer = serde_json::from_slice::<Value>(body).unwrap_or_default();
         let is_right = match self {
@@ -241,7 +240,7 @@ impl Expected {
     }
 }
 
-/// A request and its answer.
+/// A request and its expected response.
 struct Question {
     request: Vec<u8>,
     expected: Expected,
@@ -259,7 +258,7 @@ impl Question {
         }
     }
 
-    /// Sends it on a connection that was kept, or a new one.
+    /// Sends it on a kept connection, or on a new one.
     fn ask(&self, address: SocketAddr, kept: &mut Option<Connection>) -> anyhow::Result<()> {
         let until = now() + PATIENCE;
         let mut connection = match kept.take() {
@@ -280,16 +279,16 @@ impl Question {
     }
 }
 
-/// How many requests are a round, in which each of the rare ones is once.
+/// Number of requests in a round. Each rare request appears once in a round.
 const ROUND: u64 = 50;
 
-/// What is asked.
+/// The requests of the load.
 struct Questions {
-    /// Once, before all others.
+    /// Sent once, before all other requests.
     first: Vec<Question>,
-    /// In turn, most of the time.
+    /// Sent in turn, most of the time.
     often: Vec<Question>,
-    /// Once in a round.
+    /// Each is sent once in a round.
     rarely: Vec<Question>,
 }
 
@@ -325,7 +324,7 @@ impl Questions {
                 Question::json(one, Expected::Data),
                 Question::json(&by_hash, Expected::Data),
             ],
-            // Those who accept `application/json` get 200 where an operation is not valid.
+            // Clients that accept `application/json` get 200 if an operation is not valid.
             rarely: vec![
                 refused(&json!({"query": "{ locations { "}), 200, "PARSING_ERROR"),
                 refused(
@@ -339,7 +338,7 @@ impl Questions {
         }
     }
 
-    /// Answers with data to what is asked first.
+    /// Number of responses with data among the first requests.
     fn data_first(&self) -> u64 {
         self.first.iter().map(|it| it.expected.data()).sum()
     }
@@ -403,7 +402,7 @@ mod tests {
         for question in all {
             assert!(round.iter().any(|it| it.request == question.request));
         }
-        // The hash is that of the query, which was sent before.
+        // The hash belongs to the query that was sent before.
         let text = |question: &Question| String::from_utf8(question.request.clone()).unwrap();
         let hash = persisted("{__typename}")["persistedQuery"]["sha256Hash"].clone();
         assert_eq!(

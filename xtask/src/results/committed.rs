@@ -18,8 +18,8 @@ fn recordings() -> impl Iterator<Item = (String, Recording)> {
     })
 }
 
-/// Whoever repeats a lab in an ordinary hour should land in its interval. If the round in the middle is far
-/// from an estimate, the report says so.
+/// A repetition of a lab in an ordinary hour should fall into its interval. If the round in the middle is far
+/// from an estimate, the report mentions it.
 #[test]
 fn the_round_in_the_middle_is_near_every_estimate() {
     let mut far = Vec::new();

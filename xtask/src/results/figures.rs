@@ -1,14 +1,14 @@
 //! Figures that sentences of documents quote from recordings.
 //!
-//! A sentence holds a place for each figure:
+//! A sentence contains a placeholder for each figure:
 //!
 //! ```text
 //! nginx costs a request <!-- figure: nginx | with nginx | typical difference -->88 us (64 to 108)<!-- end -->
 //! ```
 //!
-//! The place names a recording in `records/` beside the document, or one of `FOLDER/NAME` in `labs/`, the
-//! variant, the figure and its form ([`report::quoted::Form`]). `cargo xtask figures` fills all places, and a
-//! test compares them with the recordings.
+//! The placeholder names a recording in `records/` next to the document, or `FOLDER/NAME` in `labs/`. It also
+//! names the variant, the figure and its form ([`report::quoted::Form`]). `cargo xtask figures` fills all
+//! placeholders, and a test compares them with the recordings.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ const END: &str = "<!-- end -->";
 /// Summaries of recordings that were read.
 type Read = BTreeMap<PathBuf, Summary>;
 
-/// Fills the places of all documents.
+/// Fills the placeholders of all documents.
 pub(crate) fn write() -> anyhow::Result<()> {
     let mut read = Read::new();
     for document in documents()? {
@@ -46,7 +46,7 @@ fn documents() -> anyhow::Result<Vec<String>> {
     Ok(files.filter(|file| file.ends_with(".md")).collect())
 }
 
-/// The text with what its recordings say in each place.
+/// The text with the values from its recordings in each placeholder.
 fn filled(text: &str, document: &str, read: &mut Read) -> anyhow::Result<String> {
     let mut out = String::new();
     let mut rest = text;
@@ -64,7 +64,8 @@ fn filled(text: &str, document: &str, read: &mut Read) -> anyhow::Result<String>
     Ok(out + rest)
 }
 
-/// What a recording says, by the name of a place: `nginx | with nginx | typical difference`.
+/// The value from a recording, by the name of a placeholder such as
+/// `nginx | with nginx | typical difference`.
 fn figure(name: &str, document: &str, read: &mut Read) -> anyhow::Result<String> {
     let parts: Vec<&str> = name.split(" | ").collect();
     let [record, variant, which] = parts[..] else {
@@ -113,7 +114,7 @@ mod tests {
         );
     }
 
-    /// Every interval in the sentences of results is in a place, so that nobody types one.
+    /// Every interval in the sentences of results is in a placeholder, so that no interval is typed by hand.
     #[test]
     fn intervals_in_results_are_in_places() {
         let mut typed = Vec::new();
@@ -127,7 +128,7 @@ mod tests {
         assert!(typed.is_empty(), "{}", typed.join("\n"));
     }
 
-    /// Lines with an interval outside of places, of tables that a chore writes, and of blocks of code.
+    /// Lines with an interval outside of placeholders, of generated tables, and of code blocks.
     fn intervals_typed(text: &str) -> impl Iterator<Item = String> + '_ {
         let (mut is_written, mut is_code) = (false, false);
         let lines = text.lines().filter(move |line| {
@@ -152,7 +153,7 @@ mod tests {
         out + rest
     }
 
-    /// `(4 to 8`, as every interval in a sentence begins.
+    /// True if the line contains `(4 to 8`, the beginning of every interval in a sentence.
     fn has_interval(line: &str) -> bool {
         line.split('(').skip(1).any(|inner| {
             let mut words = inner.split(' ');

@@ -1,8 +1,8 @@
 //! One recording as a section.
 //!
-//! The layout is that of the table that the labs reproduce: a row a variant, the difference from the
-//! baseline in brackets; then the same differences with their intervals, the circumstances, and where
-//! the processor time went.
+//! The layout matches the table that the labs reproduce: a row a variant, with the difference from the
+//! baseline in brackets. After it follow the same differences with their intervals, the circumstances, and
+//! the profile of the processor time.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ const COLUMNS: [(&str, &str); 7] = [
     ("Max", "latency_us_max"),
 ];
 
-/// Differences that are shown with their intervals, what divides them, and their decimals.
+/// Differences that are shown with their intervals, their divisors, and their decimals.
 const INTERVALS: [(&str, &str, f64, usize); 5] = [
     ("Mean (ms)", "latency_us_mean", 1e3, 3),
     ("p50 (ms)", "latency_us_p50", 1e3, 3),
@@ -27,13 +27,13 @@ const INTERVALS: [(&str, &str, f64, usize); 5] = [
     ("Memory (MiB)", "memory_peak_bytes", 1_048_576.0, 1),
 ];
 
-/// What an open loop side by side is about: the mean of the fastest three quarters of the requests.
+/// Main metric of an open loop side by side: the mean of the fastest three quarters of the requests.
 const TYPICAL: &str = "latency_us_typical";
 
-/// What a closed loop and a search are about.
+/// Main metric of a closed loop and of a search.
 const REQUESTS: &str = "requests_per_s";
 
-/// Functions in the table of a profile.
+/// Number of functions in the table of a profile.
 const HOTTEST: usize = 10;
 
 pub(super) fn rendered(name: &str, report: &Value, recording: &Value) -> String {
@@ -42,9 +42,9 @@ pub(super) fn rendered(name: &str, report: &Value, recording: &Value) -> String 
     let rows: Vec<&Value> = rows.filter(|row| is_measured(row)).collect();
     let question = summary["question"].as_str().unwrap_or_default();
     let mut out = format!("## {name}\n\n**{question}**\n\n");
-    // A closed loop gets as many answers as it can; an open one's rate is the plan's.
+    // In a closed loop the server determines the rate. In an open loop the plan does.
     let counts = summary["headline"] == REQUESTS;
-    // A search's latencies are those of its last steps, and say nothing.
+    // The latencies of a search belong to its last steps, so they have no meaning.
     let is_capacity = summary["is_capacity"] == true;
     let is_typical = summary["headline"] == TYPICAL;
     let columns: Vec<(&str, &str)> = if is_capacity {
@@ -98,7 +98,7 @@ pub(super) fn rendered(name: &str, report: &Value, recording: &Value) -> String 
     out + "\n" + &circumstances(name, report, recording) + &hottest(recording)
 }
 
-/// `4,321<br>(x 10.2)`
+/// A rate with its ratio, such as `4,321<br>(x 10.2)`.
 fn rate(metric: &Value) -> String {
     let Some(value) = metric["value"].as_f64() else {
         return "–".to_owned();
@@ -110,7 +110,7 @@ fn rate(metric: &Value) -> String {
     }
 }
 
-/// `10.2 (9.8 to 10.6)`
+/// A ratio with its interval, such as `10.2 (9.8 to 10.6)`.
 fn ratio(overhead: &Value) -> String {
     let figure = |key: &str| overhead[key].as_f64().map(|value| format!("{value:.2}"));
     let Some(ratio) = figure("ratio") else {
@@ -122,7 +122,7 @@ fn ratio(overhead: &Value) -> String {
     }
 }
 
-/// Where the processor time went, where that was sampled: shares of the samples of each system.
+/// The hottest functions, if the run was sampled, as shares of the samples of each system.
 fn hottest(recording: &Value) -> String {
     let mut out = String::new();
     for profile in recording["profiles"].as_array().into_iter().flatten() {
@@ -164,7 +164,7 @@ fn line(row: &Value, cells: &[String]) -> String {
     format!("| {name} | {} |\n", cells.join(" | "))
 }
 
-/// `0.69<br>(+0.21)`, in milliseconds.
+/// A latency with its difference, in milliseconds, such as `0.69<br>(+0.21)`.
 fn figure(metric: &Value) -> String {
     let Some(value) = metric["value"].as_f64() else {
         return "–".to_owned();
@@ -176,7 +176,7 @@ fn figure(metric: &Value) -> String {
     }
 }
 
-/// `+0.212 (+0.190 to +0.240)`
+/// A difference with its interval, such as `+0.212 (+0.190 to +0.240)`.
 fn interval(overhead: &Value, unit: f64, decimals: usize) -> String {
     let figure = |key: &str| {
         let value = overhead[key].as_f64()?;
@@ -191,7 +191,7 @@ fn interval(overhead: &Value, unit: f64, decimals: usize) -> String {
     }
 }
 
-/// When, where, how long, and under which limits.
+/// The date, the machine, the duration and the limits.
 fn circumstances(name: &str, report: &Value, recording: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
     let environment = &report["environment"];
@@ -219,8 +219,8 @@ fn circumstances(name: &str, report: &Value, recording: &Value) -> String {
     out + &remarks(rows.map_or(&[][..], Vec::as_slice))
 }
 
-/// What is to be said of single rows, one line for each sentence: why there is no figure, and checks
-/// that are not in order. Rows side by side often share a sentence.
+/// Remarks on single rows, one line for each sentence: the reason for a missing figure, and checks that are
+/// not in order. Rows side by side often share a sentence.
 fn remarks(rows: &[Value]) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
     let mut remarks: Vec<(String, Vec<String>)> = Vec::new();
@@ -250,13 +250,13 @@ fn remarks(rows: &[Value]) -> String {
     lines.collect()
 }
 
-/// Whether a row has a figure at all; of others the reason stands below the tables.
+/// True if a row has a figure at all. If not, the reason is printed below the tables.
 fn is_measured(row: &Value) -> bool {
     let metrics = row["metrics"].as_object();
     metrics.is_some_and(|metrics| metrics.values().any(|metric| metric["value"].is_number()))
 }
 
-/// The limits of each system; every variant has the same.
+/// The limits of each system. Every variant has the same limits.
 fn limits(recording: &Value) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let variants = recording["variants"].as_array().into_iter().flatten();

@@ -3,8 +3,8 @@
 //! Imports between a file and a file in the folder of its name do not count. A parent lists its parts and
 //! gives them its types, and a reader has them open together.
 //!
-//! A name counts as taken from the file that declares it: what a module passes on (`pub use`) is
-//! followed to where it comes from.
+//! A name counts as taken from the file that declares it. If a module passes a name on (`pub use`), the name
+//! is followed to its origin.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,22 +12,22 @@ use crate::rust_source::{Kind, Token, code, without_tests};
 
 /// The files of a crate by their module paths: `[]` is `lib.rs` or `main.rs`.
 pub(super) struct Imports {
-    /// The `use` items of each module, every path whole.
+    /// The `use` items of each module, with complete paths.
     items: BTreeMap<Vec<String>, Vec<Item>>,
 }
 
-/// One name that a `use` line brings.
+/// One name that a `use` line imports.
 struct Item {
-    /// From the root of the crate.
+    /// Path from the root of the crate.
     path: Vec<String>,
-    /// What it is called here.
+    /// Name of the item in this module.
     name: String,
-    /// Whether other modules may take it from here.
+    /// True if other modules may take it from here.
     is_passed_on: bool,
 }
 
 impl Imports {
-    /// Of sources by their path below `src/`, tests left out.
+    /// Reads the imports of sources, given by their path below `src/`. Tests are left out.
     pub(super) fn of(sources: &[(String, String)]) -> Imports {
         let modules: BTreeSet<Vec<String>> =
             sources.iter().map(|(path, _)| module_of(path)).collect();
@@ -60,7 +60,7 @@ impl Imports {
             .collect();
         let mut circles = BTreeSet::new();
         for (file, reached) in &reach {
-            // Both ways: all that it reaches and is reached by.
+            // Both ways: all files that it reaches and that reach it.
             let circle: Vec<&Vec<String>> = reached
                 .iter()
                 .filter(|other| reach.get(**other).is_some_and(|back| back.contains(file)))
@@ -73,13 +73,14 @@ impl Imports {
         circles.into_iter().collect()
     }
 
-    /// The module whose file declares what a path names; none for what is no part of the crate.
+    /// The module with the file that declares the item of a path. `None` if the item is not part of the
+    /// crate.
     fn declared_in(&self, path: &[String], depth: usize) -> Option<Vec<String>> {
         let known = (0..=path.len())
             .rev()
             .find(|end| self.items.contains_key(&path[..*end]))?;
         let module = &path[..known];
-        // A path that names a module as a whole, or something that it declares itself.
+        // The path names a module as a whole, or an item that the module declares itself.
         let Some(name) = path.get(known) else {
             return Some(module.to_vec());
         };
@@ -87,14 +88,14 @@ impl Imports {
             .iter()
             .find(|item| item.is_passed_on && item.name == *name);
         match passed_on {
-            // No crate passes a name on more often; a circle of `pub use` would not compile.
+            // No crate passes a name on more often. A circle of `pub use` would not compile.
             Some(item) if depth < 8 => self.declared_in(&item.path, depth + 1),
             _ => Some(module.to_vec()),
         }
     }
 }
 
-/// All files that arrows lead to, itself included where they lead back.
+/// All files that the arrows reach, including the file itself if they lead back.
 fn reached<'a>(
     arrows: &'a BTreeMap<&Vec<String>, BTreeSet<Vec<String>>>,
     from: &'a Vec<String>,
@@ -111,7 +112,7 @@ fn reached<'a>(
     found
 }
 
-/// `summary/check.rs` is `[summary, check]`.
+/// The module of a file: `summary/check.rs` is `[summary, check]`.
 fn module_of(path: &str) -> Vec<String> {
     match path.trim_end_matches(".rs") {
         "lib" | "main" => Vec::new(),
@@ -119,12 +120,12 @@ fn module_of(path: &str) -> Vec<String> {
     }
 }
 
-/// The `use` items of a source, without those of its tests.
+/// The `use` items of a source, without the items of its tests.
 fn items(module: &[String], text: &str, modules: &BTreeSet<Vec<String>>) -> Vec<Item> {
     // Tests may import any file of their crate.
     let code = &without_tests(&code(text));
     let mut items = Vec::new();
-    // The end of the `use` line that was read last: its paths are read once.
+    // The end of the last `use` line, so that its paths are read once.
     let mut read_until = 0;
     for (index, token) in code.iter().enumerate() {
         if token.kind != Kind::Word || index < read_until {
@@ -177,7 +178,7 @@ fn path_at(code: &[Token<'_>], from: usize) -> Option<Vec<String>> {
     let mut path = vec![rest[0].text.to_owned()];
     let mut at = 1;
     while is_path(at) {
-        // Behind it stands `<` where a type is given.
+        // If a type follows, the next token is `<`.
         let Some(word) = rest.get(at + 2).filter(|word| word.kind == Kind::Word) else {
             break;
         };
@@ -187,7 +188,7 @@ fn path_at(code: &[Token<'_>], from: usize) -> Option<Vec<String>> {
     Some(path)
 }
 
-/// Every path of a `use` tree, with the name it gets.
+/// Every path of a `use` tree, with its local name.
 fn paths(tree: &[&str]) -> Vec<(Vec<String>, String)> {
     let mut found = Vec::new();
     let (mut prefixes, mut path): (Vec<Vec<String>>, Vec<String>) = (Vec::new(), Vec::new());
@@ -211,7 +212,7 @@ fn paths(tree: &[&str]) -> Vec<(Vec<String>, String)> {
             "{" => prefixes.push(path.clone()),
             "," | "}" => {
                 let prefix = prefixes.last().cloned().unwrap_or_default();
-                // Nothing stands between two closing braces, or behind one.
+                // There is no item between two closing braces, or after one.
                 if !is_closed && path.len() > prefix.len() {
                     end(&mut path, &mut alias, &prefix);
                 }
@@ -233,7 +234,7 @@ fn paths(tree: &[&str]) -> Vec<(Vec<String>, String)> {
     found
 }
 
-/// A path from the root of the crate; none for one that leads out of it.
+/// A path from the root of the crate. `None` if it leads out of the crate.
 fn whole(
     module: &[String],
     path: &[String],

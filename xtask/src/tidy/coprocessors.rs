@@ -1,4 +1,4 @@
-//! The languages of the coprocessors look alike, and `runners.yaml` is their only list.
+//! The folders of the coprocessor languages are uniform, and `runners.yaml` is their only list.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use super::{read, tracked};
 
 const HOME: &str = "systems/coprocessors";
 
-/// An entry of `runners.yaml`, as far as it is about files.
+/// The fields of an entry of `runners.yaml` that concern files.
 struct Language {
     name: String,
     /// The file that pins every library.
     lock: String,
-    /// Its files, relative to its folder.
+    /// Files of the language, relative to its folder.
     files: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Who depends on whom, as cargo resolves it.
+//! Dependencies between packages, as cargo resolves them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::repository::root;
 pub(crate) struct Graph {
     /// Package id → its name and manifest folder relative to the root.
     packages: BTreeMap<String, (String, String)>,
-    /// Package id → dependencies that end up in its binary.
+    /// Package id → dependencies in its binary.
     normal: BTreeMap<String, BTreeSet<String>>,
     /// Package id → dependencies of its tests.
     dev: BTreeMap<String, BTreeSet<String>>,
@@ -21,7 +21,7 @@ pub(crate) struct Graph {
 impl Graph {
     pub(crate) fn load() -> Graph {
         let output = Command::new(env!("CARGO"))
-            // The resolved graph, as a manifest does not show what its dependencies pull in.
+            // The resolved graph, because a manifest does not show indirect dependencies.
             .args(["metadata", "--format-version", "1", "--locked"])
             .current_dir(root())
             .output()
@@ -51,7 +51,7 @@ impl Graph {
         }
     }
 
-    /// Names of the members whose folder starts with `prefix`.
+    /// Names of the members with a folder that starts with `prefix`.
     pub(crate) fn members_below(&self, prefix: &str) -> Vec<String> {
         self.members
             .iter()
@@ -78,12 +78,12 @@ impl Graph {
         self.names(self.normal[&id].iter().chain(&self.dev[&id]))
     }
 
-    /// Names of everything that ends up in the member's binary.
+    /// Names of all packages in the member's binary.
     pub(crate) fn reach(&self, member: &str) -> BTreeSet<String> {
         self.names(&self.closure(BTreeSet::from([self.id(member)])))
     }
 
-    /// As [`Graph::reach`], from the member's tests as well.
+    /// Like [`Graph::reach`], including the member's tests.
     pub(crate) fn reach_with_dev(&self, member: &str) -> BTreeSet<String> {
         let id = self.id(member);
         let mut start = self.dev[&id].clone();
@@ -96,7 +96,7 @@ impl Graph {
         let mut open: Vec<String> = start.into_iter().collect();
         while let Some(id) = open.pop() {
             for next in self.normal.get(&id).into_iter().flatten() {
-                // Each package once: dev-dependencies may close a circle.
+                // Each package once, because dev-dependencies may form a circle.
                 if seen.insert(next.clone()) {
                     open.push(next.clone());
                 }

@@ -1,4 +1,4 @@
-//! Making a system's groups, limiting them and reading the limits back.
+//! Creates a system's groups, limits them and reads the limits back.
 
 use std::fmt::Display;
 use std::fs;
@@ -9,13 +9,12 @@ use super::{Groups, Hierarchies, Hierarchy, read_number, words, write};
 use crate::outcome::Enforced;
 use crate::spec::Limits;
 
-/// Length of the period in which a CPU limit is enforced, in microseconds. The
-/// kernel's default, and what container runtimes use.
+/// Period of CPU limits in microseconds. A limit is a quota per period. It is the kernel's default, and
+/// container runtimes use it too.
 const PERIOD_US: u32 = 100_000;
 
-/// Puts the process `pid` (a launcher that still waits for its orders) into
-/// groups of its own, `RUN/INSTANCE`, and limits them. What the machine does
-/// not allow is left out and said.
+/// Puts the process `pid` (a launcher that still waits for its orders) into groups of its own,
+/// `RUN/INSTANCE`, and limits them. A limit that the machine does not allow is skipped and reported.
 pub(crate) fn settle(
     hierarchies: &Hierarchies,
     instance: &Path,
@@ -37,10 +36,10 @@ pub(crate) fn settle(
     (groups, settling.finish(limits))
 }
 
-/// The limits in force for groups that others have made.
+/// The limits in force for groups that another program created.
 pub(crate) fn limits_of(groups: &Groups) -> Enforced {
     let v2 = groups.v2.as_deref();
-    // `max` is no number, which is no limit.
+    // The text `max` is not a number and means no limit.
     let mut enforced = Enforced {
         cpus: v2.and_then(|dir| read_cpu_max(&dir.join("cpu.max"))),
         memory: v2.and_then(|dir| read_number(&dir.join("memory.max"))),
@@ -73,8 +72,7 @@ struct Settling<'a> {
 }
 
 impl Settling<'_> {
-    /// One group for counting and killing, limited if version 2 has the
-    /// controllers.
+    /// Joins one group for counting and killing. It is limited if version 2 has the controllers.
     fn join_v2(&mut self, v2: &Hierarchy, limits: Limits) {
         let mut wanted = Vec::new();
         if limits.cpus.is_some() && v2.offers("cpu") {
@@ -89,8 +87,8 @@ impl Settling<'_> {
                 Err(reason) => self.reasons.push(reason),
             }
         }
-        // No limit needs this group, so its absence is not reported: usage
-        // then comes from elsewhere and says so.
+        // No limit needs this group, so a failure is not reported. The usage then comes from another source,
+        // and names it.
         if let Ok(dir) = self.make(&v2.own) {
             self.groups.v2 = self.join(dir).ok();
         }
@@ -106,18 +104,17 @@ impl Settling<'_> {
         let enable: Vec<String> = wanted.iter().map(|name| format!("+{name}")).collect();
         let dir = self.make_handing_on(&place, &enable.join(" "))?;
         let mut enforced = Enforced::default();
-        // A closure, so that a failure anywhere leads to the one place that removes the group
-        // again.
+        // A closure, so that every failure reaches the single place that removes the group again.
         let limited = (|| {
             if let Some(cpus) = limits.cpus.filter(|_| wanted.contains(&"cpu")) {
                 let max = format!("{} {PERIOD_US}", quota_us(cpus));
                 set(&dir.join("cpu.max"), &max)?;
-                // Read back: the kernel may round, and what is in force is what is reported.
+                // Read back, because the kernel may round and the report must show the limit in force.
                 enforced.cpus = read_cpu_max(&dir.join("cpu.max"));
             }
             if let Some(bytes) = limits.memory.filter(|_| wanted.contains(&"memory")) {
                 set(&dir.join("memory.max"), &bytes.to_string())?;
-                // Absent where swap accounting is off; there is no swap then.
+                // The file is absent if swap accounting is off. Then the group has no swap.
                 let _no_swap = write(&dir.join("memory.swap.max"), "0");
                 enforced.memory = read_number(&dir.join("memory.max"));
             }
@@ -127,7 +124,7 @@ impl Settling<'_> {
             let _left_to_the_run = fs::remove_dir(&dir);
             return Err(reason);
         }
-        // Joined once the limits are set, so that the system never runs without them.
+        // Joined after the limits are set, so that the system never runs without them.
         self.groups.v2 = Some(self.join(dir)?);
         self.enforced.cpus = enforced.cpus;
         self.enforced.memory = enforced.memory;
@@ -136,8 +133,8 @@ impl Settling<'_> {
     }
 
     fn join_v1(&mut self, hierarchies: &Hierarchies, limits: Limits) {
-        // Version 1 is only for what version 2 did not do: machines may have both, with the
-        // controllers in either.
+        // Version 1 sets only the limits that version 2 did not set. A machine may have both, with each
+        // controller in either of them.
         let unmet_cpus = limits.cpus.filter(|_| self.enforced.cpus.is_none());
         if let (Some(cpus), Some(hierarchy)) = (unmet_cpus, hierarchies.v1("cpu")) {
             match self.join_v1_limited(hierarchy, |dir| limit_v1_cpu(dir, cpus)) {
@@ -163,7 +160,7 @@ impl Settling<'_> {
                 Err(reason) => self.reasons.push(reason),
             }
         }
-        // CPU time needs one group that counts it; a second would only count the same again.
+        // CPU time needs one group that counts it. A second group would only repeat the count.
         let is_counted = self.groups.v2.is_some() || self.groups.v1_cpuacct.is_some();
         if let (false, Some(hierarchy)) = (is_counted, hierarchies.v1("cpuacct"))
             && let Ok(dir) = self.make(&hierarchy.own)
@@ -194,18 +191,18 @@ impl Settling<'_> {
         });
     }
 
-    /// `PLACE/RUN/INSTANCE`.
+    /// Creates the group `PLACE/RUN/INSTANCE`.
     fn make(&self, place: &Path) -> Result<PathBuf, String> {
         let dir = place.join(self.instance);
-        // A second pass for a run folder that another run takes for a stale one
-        // (it is empty between two systems) and removes in between.
+        // Tried twice. Another run may take the run's folder for a stale one (it is empty between two
+        // systems) and remove it in between.
         fs::create_dir_all(&dir)
             .or_else(|_| fs::create_dir_all(&dir))
             .map_err(|error| denied("make", &dir, &error))?;
         Ok(dir)
     }
 
-    /// The same with controllers handed on from the run's group to the system's.
+    /// Like `make`, but also passes controllers from the run's group to the system's.
     fn make_handing_on(&self, place: &Path, enable: &str) -> Result<PathBuf, String> {
         let dir = place.join(self.instance);
         let run = dir
@@ -226,7 +223,7 @@ impl Settling<'_> {
         }
     }
 
-    /// Says why a limit that was asked for is not in force.
+    /// Adds the reason why a requested limit is not in force.
     fn finish(self, limits: Limits) -> Enforced {
         let mut enforced = self.enforced;
         let mut unmet = Vec::new();
@@ -248,7 +245,7 @@ impl Settling<'_> {
     }
 }
 
-/// The group below which limited groups can be made in version 2.
+/// Returns the group that can contain limited groups in version 2.
 fn place_for(v2: &Hierarchy, wanted: &[&str]) -> Result<PathBuf, String> {
     let has_all = |file: PathBuf| {
         let listed = words(&file);
@@ -286,7 +283,7 @@ fn place_for(v2: &Hierarchy, wanted: &[&str]) -> Result<PathBuf, String> {
     ))
 }
 
-/// The file that limits a group, if one does.
+/// The file that limits a group, if there is one.
 fn limiting_file(group: &Path) -> Option<PathBuf> {
     ["cpu.max", "memory.max", "memory.high", "cpuset.cpus"]
         .into_iter()
@@ -302,14 +299,15 @@ fn limit_v1_cpu(dir: &Path, cpus: f64) -> Result<Option<f64>, String> {
     Ok(read_v1_cpus(dir))
 }
 
-/// The limit of a version 1 group; none where its quota is -1.
+/// The limit of a version 1 group. `None` if its quota is -1.
 fn read_v1_cpus(dir: &Path) -> Option<f64> {
     let read = |name: &str| u32::try_from(read_number(&dir.join(name))?).ok();
     let (quota, period) = (read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?);
     Some(f64::from(quota) / f64::from(period))
 }
 
-/// The limit of a version 1 group. Without one its file holds the most that fits, in whole pages.
+/// The limit of a version 1 group. Without a limit its file contains the largest possible number, in whole
+/// pages.
 fn read_v1_memory(dir: &Path) -> Option<u64> {
     const NO_LIMIT: u64 = 1 << 62;
     read_number(&dir.join("memory.limit_in_bytes")).filter(|bytes| *bytes < NO_LIMIT)
@@ -317,12 +315,12 @@ fn read_v1_memory(dir: &Path) -> Option<u64> {
 
 fn limit_v1_memory(dir: &Path, bytes: u64) -> Result<Option<u64>, String> {
     set(&dir.join("memory.limit_in_bytes"), &bytes.to_string())?;
-    // Memory and swap together; absent where swap accounting is off.
+    // Limits memory and swap together. The file is absent if swap accounting is off.
     let _no_swap = write(&dir.join("memory.memsw.limit_in_bytes"), &bytes.to_string());
     Ok(read_number(&dir.join("memory.limit_in_bytes")))
 }
 
-/// CPU time per period.
+/// CPU time per period, in microseconds.
 fn quota_us(cpus: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
@@ -333,7 +331,7 @@ fn quota_us(cpus: f64) -> u64 {
     quota
 }
 
-/// `QUOTA PERIOD` as a number of CPUs.
+/// Parses `QUOTA PERIOD` as a number of CPUs.
 fn read_cpu_max(file: &Path) -> Option<f64> {
     let words = words(file);
     let quota: u32 = words.first()?.parse().ok()?;

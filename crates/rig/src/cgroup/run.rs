@@ -1,4 +1,4 @@
-//! The groups of a whole run: their name, their end, and those of dead runs.
+//! The groups of a whole run: names, removal, and leftovers of dead runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use crate::{clock, processes};
 
 const PREFIX: &str = "weighbridge-";
 
-/// A group cannot be removed before the kernel has buried its last process.
+/// Time limit of a removal. A group cannot be removed before the kernel has released its last process.
 const BURIAL: Duration = Duration::from_secs(2);
 
-/// The run of an owner and a keeper.
+/// The name of the run of an owner and a keeper.
 pub(crate) fn run_name(owner_pid: i32, owner_start: u64, keeper_pid: i32) -> String {
     format!("{PREFIX}{owner_pid}-{owner_start}-{keeper_pid}")
 }
 
-/// The processes that a name speaks of: owner, its start, keeper.
+/// Parses a run's name: owner, start of the owner, keeper.
 fn parse_run_name(name: &str) -> Option<(i32, u64, i32)> {
     let mut parts = name.strip_prefix(PREFIX)?.split('-');
     let owner = parts.next()?.parse().ok()?;
@@ -29,7 +29,7 @@ fn parse_run_name(name: &str) -> Option<(i32, u64, i32)> {
     parts.next().is_none().then_some((owner, start, keeper))
 }
 
-/// Kills every process in the run's groups; returns those that were seen.
+/// Kills every process in the run's groups. Returns the processes that it found.
 pub(crate) fn kill_run(hierarchies: &Hierarchies, run: &str) -> Vec<i32> {
     let mut seen = Vec::new();
     for group in hierarchies.places().iter().map(|place| place.join(run)) {
@@ -43,7 +43,7 @@ pub(crate) fn kill_run(hierarchies: &Hierarchies, run: &str) -> Vec<i32> {
     seen
 }
 
-/// Removes the groups of one system, when nothing is left in them.
+/// Removes the groups of one system if they are empty.
 pub(crate) fn remove_instance(hierarchies: &Hierarchies, instance: &Path) {
     for place in hierarchies.places() {
         let group = place.join(instance);
@@ -51,7 +51,7 @@ pub(crate) fn remove_instance(hierarchies: &Hierarchies, instance: &Path) {
     }
 }
 
-/// Removes the run's groups, when nothing is left in them.
+/// Removes the run's groups if they are empty.
 pub(crate) fn remove_run(hierarchies: &Hierarchies, run: &str) {
     for group in hierarchies.places().iter().map(|place| place.join(run)) {
         remove_empty(&group);
@@ -66,8 +66,7 @@ fn remove_empty(group: &Path) {
     let _still_in_use = fs::remove_dir(group);
 }
 
-/// Removes empty groups of runs whose owner and keeper are dead, and returns
-/// those that are not empty.
+/// Removes empty groups of runs with a dead owner and a dead keeper. Returns the groups that are not empty.
 pub(crate) fn leftovers(hierarchies: &Hierarchies) -> Vec<Leftover> {
     let mut found = Vec::new();
     for group in hierarchies.places().into_iter().flat_map(children) {
@@ -75,7 +74,7 @@ pub(crate) fn leftovers(hierarchies: &Hierarchies) -> Vec<Leftover> {
         let Some((owner, start, keeper)) = name.and_then(parse_run_name) else {
             continue;
         };
-        // A living keeper of a dead owner is just clearing up.
+        // A living keeper of a dead owner is just cleaning up.
         if processes::is_alive(owner, start) || processes::read(keeper).is_some() {
             continue;
         }

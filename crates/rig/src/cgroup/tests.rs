@@ -50,8 +50,7 @@ fn in_a_container_the_path_counts_from_what_is_mounted() {
     assert_eq!(above.describe(), "none");
 }
 
-/// A folder that looks like a version 2 hierarchy: the files that the kernel
-/// would make are made beforehand.
+/// A folder that looks like a version 2 hierarchy. It contains the files that the kernel would create.
 fn fake_v2(own_max: &str) -> (tempfile::TempDir, Hierarchies) {
     let root = tempfile::tempdir().unwrap();
     let file = |path: &str, text: &str| {

@@ -13,12 +13,11 @@ use super::own_socket;
 use crate::lines::{Lines, write_value};
 use crate::protocol::{Launch, Program, Refusal, Step};
 
-/// Returns only if the program could not be executed; the shepherd has been
-/// told why. On success the kernel closes the socket, which tells it as well.
+/// Turns into the program. Returns only if the program could not be executed, after it sent the reason to the
+/// shepherd. On success the kernel closes the socket, and the shepherd sees that too.
 pub(super) fn run() -> io::Result<()> {
     let mut socket = own_socket()?;
-    // Waiting for this line is also waiting for the shepherd to have moved this
-    // process into its cgroups.
+    // When this line arrives, the shepherd has already moved this process into its cgroups.
     let launch: Launch = Lines::default().wait_value(&mut socket)?;
     let refusal = become_program(&launch, &socket);
     write_value(&mut socket, &refusal)?;
@@ -51,9 +50,9 @@ fn become_program(launch: &Launch, _held_until_exec: &UnixStream) -> Refusal {
 
 fn prepare(launch: &Launch) -> Result<(), Refusal> {
     let die_with_parent = || -> io::Result<()> {
-        // Here and not before: the signal is set for this process and survives `exec`.
+        // Set here, because the signal applies to this process and survives `exec`.
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // If the shepherd died before this, no signal will ever come.
+        // If the shepherd has already died, no signal will arrive.
         let parent = getppid().map(|pid| pid.as_raw_nonzero().get());
         if parent != Some(launch.parent) {
             return Err(io::Error::other("its shepherd has died"));

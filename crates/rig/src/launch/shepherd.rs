@@ -22,14 +22,14 @@ use crate::usage::{self, Usage};
 use crate::wakeups::Wakeups;
 use crate::{clock, console};
 
-/// Starts one system, watches it, and ends when nothing of it is left.
+/// Starts one system, watches it, and exits when all its processes have ended.
 pub(super) fn run() -> io::Result<()> {
     let mut socket = own_socket()?;
-    // Kept here: the other handle goes into the watch, and the last event comes after it.
+    // A second handle, because the watch takes the first and the last event follows the watch.
     let mut last_word = socket.try_clone()?;
     let wakeups = Wakeups::new()?;
     adopt_orphans()?;
-    // Shown by `ps` and `top`, where the program's file would be `exe`.
+    // Shown by `ps` and `top`. Otherwise they would show the file name `exe`.
     let _unnamed = rustix::thread::set_name(c"weigh-shepherd");
     let mut lines = Lines::default();
     let Order::Start(job) = lines.wait_value(&mut socket)? else {
@@ -43,7 +43,7 @@ pub(super) fn run() -> io::Result<()> {
     let start = clock::now();
     let event = match start_program(&job, me, &hierarchies) {
         Ok(started) => {
-            // A keeper that is gone is noticed, and everything ended, below.
+            // If the keeper is gone, the watch below notices it and ends everything.
             let event = Event::Started {
                 id,
                 started: started.clone(),
@@ -67,11 +67,11 @@ pub(super) fn run() -> io::Result<()> {
             Some(Event::Refused { id, refusal })
         }
     };
-    // Before the last word: its reader may rely on the groups being gone.
+    // Before the last message, because its reader may rely on the groups being removed.
     cgroup::remove_instance(&hierarchies, &instance);
     match event {
         Some(event) => write_value(&mut last_word, &event),
-        // The keeper is gone and cannot clear up after the last shepherd.
+        // The keeper is gone and cannot clean up after the last shepherd.
         None => {
             cgroup::remove_run(&hierarchies, &job.run);
             Ok(())
@@ -79,7 +79,7 @@ pub(super) fn run() -> io::Result<()> {
     }
 }
 
-/// The system's groups, counted from wherever the run's groups are.
+/// The system's groups, relative to the place of the run's groups.
 fn instance_path(job: &Job) -> PathBuf {
     PathBuf::from(&job.run).join(crate::protocol::instance_name(job.id, &job.name))
 }
@@ -89,7 +89,7 @@ fn start_program(job: &Job, me: Process, hierarchies: &Hierarchies) -> Result<St
     let (mut socket, its_socket) =
         UnixStream::pair().map_err(|error| Step::Watch.refused(error))?;
     let pid = spawn_launcher(job, its_socket, &log).map_err(|error| Step::Watch.refused(error))?;
-    // The launcher waits for its orders meanwhile, so the program never runs outside of its groups.
+    // The launcher still waits for its orders, so the program never runs outside of its groups.
     let (groups, enforced): (Groups, Enforced) =
         cgroup::settle(hierarchies, &instance_path(job), job.limits, pid);
     let launch = Launch {
@@ -101,7 +101,7 @@ fn start_program(job: &Job, me: Process, hierarchies: &Hierarchies) -> Result<St
     match Lines::default().wait_value::<Refusal>(&mut socket) {
         Ok(refusal) => Err(refusal),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(Step::Watch.refused(error)),
-        // The launcher's end of the socket closed without a word: the program runs.
+        // The launcher's end of the socket closed without a message, so the program runs.
         Err(_) => Ok(Started {
             pid,
             shepherd_pid: me.pid,
@@ -113,7 +113,7 @@ fn start_program(job: &Job, me: Process, hierarchies: &Hierarchies) -> Result<St
     }
 }
 
-/// The log, and how long it was.
+/// Opens the log. Also returns its length in bytes.
 fn open_log(job: &Job) -> io::Result<(File, u64)> {
     if let Some(folder) = job.log.parent() {
         fs::create_dir_all(folder)?;
@@ -131,7 +131,7 @@ fn spawn_launcher(job: &Job, socket: UnixStream, log: &File) -> io::Result<i32> 
         .stdin(Stdio::from(OwnedFd::from(socket)))
         .stdout(log.try_clone()?)
         .stderr(log.try_clone()?)
-        // A group of its own, so that SIGTERM reaches it and not the shepherd.
+        // A process group of its own, so that SIGTERM reaches it and not the shepherd.
         .process_group(0)
         .spawn()?;
     // Reaped by `reap`, like every other child.
@@ -145,29 +145,29 @@ struct WatchedSystem {
     start: Instant,
     socket: UnixStream,
     wakeups: Wakeups,
-    /// The process that was started.
+    /// Process id of the first process.
     first: i32,
     groups: Groups,
-    /// How that process ended.
+    /// Exit status of the first process. `None` while it runs.
     status: Option<Status>,
     stopping: Option<Stopping>,
 }
 
-/// An order to stop that is being carried out.
+/// A stop order in progress.
 struct Stopping {
     deadline: Instant,
     manner: Manner,
     usage: Option<Usage>,
-    /// SIGTERM has gone to what outlived the first process.
+    /// True if SIGTERM was sent to the processes that outlived the first one.
     orphans_asked: bool,
 }
 
 impl WatchedSystem {
-    /// Watches until the system was asked to stop and nothing of it is left.
-    /// `None` if the keeper is gone.
+    /// Watches until a stop order has arrived and all processes of the system have ended. `None` if the
+    /// keeper is gone.
     fn watch(mut self, mut lines: Lines) -> Option<Event> {
         loop {
-            // Cleared before looking, so that a child that ends meanwhile wakes the wait.
+            // Cleared before the check, so that a child that ends during the check ends the wait.
             self.wakeups.clear();
             let has_children = self.reap_ended();
             if let Some(stopping) = &self.stopping
@@ -197,7 +197,7 @@ impl WatchedSystem {
         }
     }
 
-    /// Reaps what has ended; tells whether children are left.
+    /// Reaps ended processes. Returns true if children are left.
     fn reap_ended(&mut self) -> bool {
         loop {
             match reap() {
@@ -209,7 +209,7 @@ impl WatchedSystem {
     }
 
     fn note_end(&mut self, pid: i32, wait_status: WaitStatus) {
-        // Orphans end here as well, and a number may come again once it is buried.
+        // Orphans end here as well. The kernel may also reuse a process id after it was reaped.
         if pid != self.first || self.status.is_some() {
             return;
         }
@@ -219,7 +219,7 @@ impl WatchedSystem {
                 signal,
                 out_of_memory: self.groups.out_of_memory_kills() > 0,
             },
-            // Stopped or continued, which `wait` was not asked for.
+            // A stopped or continued process. `wait` was not called for these.
             (None, None) => return,
         };
         self.status = Some(status);
@@ -232,8 +232,7 @@ impl WatchedSystem {
     }
 
     fn ask_to_stop(&mut self, grace: Duration) {
-        // Before the signal, as memory and threads of a process that has ended can no longer be
-        // read.
+        // Before the signal, because memory and threads of an ended process can no longer be read.
         let usage = usage::read(&self.groups, self.me);
         let is_gone = processes::descendants(self.me.pid).is_empty();
         self.stopping = Some(Stopping {
@@ -246,8 +245,8 @@ impl WatchedSystem {
             usage,
             orphans_asked: false,
         });
-        // Once the first process is buried its number may belong to another
-        // group; what is left is then asked one by one.
+        // After the first process is reaped, its process id may belong to another group. The remaining
+        // processes then receive the signal one by one.
         if self.status.is_none()
             && let Some(group) = Pid::from_raw(self.first)
         {
@@ -255,8 +254,8 @@ impl WatchedSystem {
         }
     }
 
-    /// What has outlived the first process may not have been in its group, so
-    /// it is asked itself, once.
+    /// Sends SIGTERM once to each process that outlived the first one, because it may not have been in the
+    /// first one's group.
     fn ask_orphans(&mut self) {
         let Some(stopping) = &mut self.stopping else {
             return;

@@ -10,18 +10,18 @@ use crate::outcome::State;
 use crate::protocol::Job;
 use crate::spec::{BuildSpec, Limits};
 
-/// How often a running build looks at the stop flag.
+/// Interval at which a running build polls the stop flag.
 const BUILD_LOOKS_UP: Duration = Duration::from_millis(50);
-/// What an interrupted build gets to end by itself.
+/// Time that an interrupted build has to end by itself.
 const BUILD_GRACE: Duration = Duration::from_secs(1);
 
 impl Rig {
-    /// Carries out a build step: runs a command to its end. Whatever it leaves
-    /// running is ended. `stop` ends it early.
+    /// Runs the command of a build step to its end. Then ends every process that it has left running. `stop`
+    /// ends it early.
     ///
     /// # Errors
-    /// When it cannot be started, ends with anything but exit code 0, takes longer than its
-    /// `within`, or is interrupted.
+    /// If it cannot be started, ends with a status other than exit code 0, takes longer than its `within`, or
+    /// is interrupted.
     pub fn build(&mut self, step: &BuildSpec, stop: &AtomicBool) -> Result<(), BuildError> {
         let interrupted = || BuildError::Interrupted {
             name: step.name.clone(),
@@ -66,7 +66,7 @@ impl Rig {
         let last_lines = system.last_lines();
         let took = clock::now().duration_since(start);
         tracing::debug!(name = step.name, %status, ?took, "the build command has ended");
-        // Also after success: what the command has left running is ended.
+        // After success too, because the command may have left processes running.
         self.stop(system, Duration::ZERO);
         if status.is_success() {
             return Ok(());
@@ -81,7 +81,7 @@ impl Rig {
     }
 }
 
-/// A command for people; not for a shell.
+/// A command for display, not for a shell.
 fn as_typed(command: &[String]) -> String {
     let word = |word: &String| {
         if word.is_empty() || word.contains(char::is_whitespace) {

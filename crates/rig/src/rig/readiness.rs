@@ -8,17 +8,17 @@ use crate::clock;
 use crate::error::ReadyError;
 use crate::outcome::{State, Status};
 
-/// The first pause between two probes, and the longest, to which pauses grow:
-/// short against the start of a fast server, long against the cost of a probe.
+/// The first and the longest pause between two probes. Pauses grow from one to the other. They are short
+/// compared with the start of a fast server, and long compared with the cost of a probe.
 const PROBE_PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 
 impl Rig {
-    /// Calls `probe` until it says `Ok`, with pauses that grow from 1 ms to
-    /// 50 ms; returns the time since the start of the system.
+    /// Calls `probe` until it returns `Ok`, with pauses that grow from 1 ms to 50 ms. Returns the time since
+    /// the start of the system.
     ///
     /// # Errors
-    /// At once when the system ends or `stop` is set; else when `within` (counted
-    /// from this call) is over, with what the last probe said.
+    /// At once if the system ends or `stop` is set. After `within` (counted from this call), with the last
+    /// error of the probe.
     pub fn wait_ready(
         &mut self,
         system: &System,
@@ -39,8 +39,7 @@ impl Rig {
                 return Err(exited(system, status));
             }
             let answer = probe();
-            // Another process may have answered on the port of a system that
-            // has just ended.
+            // Another process may have responded on the port of a system that has just ended.
             if let State::Exited { status, .. } = self.state(system) {
                 return Err(exited(system, status));
             }
@@ -67,15 +66,15 @@ impl Rig {
                 }
                 Err(reason) => attempts.note(&reason, now),
             }
-            // Not a sleep: the end of the system ends the pause.
+            // Not a sleep, because the end of the system must end the pause.
             self.link.listen(pause.min(deadline - now));
             pause = longest.min(pause * 2);
         }
     }
 }
 
-/// The readiness probes of one system that found it not ready, for the log. Each is logged at trace;
-/// at debug only what is new, and once a second what still holds.
+/// The failed readiness probes of one system, for the log. Each is logged at trace. A changed result is
+/// logged at debug, and an unchanged result once a second.
 struct Attempts<'a> {
     system: &'a str,
     within: Duration,

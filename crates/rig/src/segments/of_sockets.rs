@@ -1,7 +1,7 @@
-//! TCP segments of single connections, asked of the kernel as `ss --info` asks it.
+//! TCP segments of single connections, requested from the kernel as `ss --info` does it.
 //!
-//! A question and its answer are `struct`s of the kernel in a socket of their own (`man 7 sock_diag`).
-//! What is read of them is written here as offsets, so that no memory is taken for what it is not.
+//! Request and response are `struct`s of the kernel in a special socket (`man 7 sock_diag`). Their fields are
+//! read at offsets, so that the code never reinterprets memory as a type.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -15,14 +15,16 @@ use rustix::net::{
 
 use super::Segments;
 
-/// A kernel answers at once; without this a strange one could hold up the end of a load.
+/// Timeout of the kernel's response. A kernel responds at once, but without a timeout a strange kernel could
+/// delay the end of a load.
 const WITHIN: Duration = Duration::from_secs(1);
-/// Of one part of an answer. The kernel writes no more than a receiver has room for.
+/// Largest size of one part of a response, in bytes. The kernel never writes more than the receiver's buffer
+/// holds.
 const PART_MOST: usize = 64 << 10;
-/// Parts of an answer: some 100 connections are in one.
+/// Largest number of parts of a response. One part contains some 100 connections.
 const PARTS_MOST: usize = 10_000;
 
-// Of `linux/netlink.h`, `linux/sock_diag.h`, `linux/inet_diag.h` and `linux/tcp.h`.
+// From `linux/netlink.h`, `linux/sock_diag.h`, `linux/inet_diag.h` and `linux/tcp.h`.
 const HEADER: usize = 16;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const REQUEST_AND_DUMP: u16 = 0x301;
@@ -30,7 +32,7 @@ const ERROR: u16 = 2;
 const DONE: u16 = 3;
 const TCP: u8 = 6;
 const INFO: u16 = 2;
-/// Those that are open in at least one direction.
+/// States of connections that are open in at least one direction, as bits.
 const OPEN: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
 const QUESTION: usize = HEADER + 56;
 const MESSAGE: usize = 72;
@@ -39,8 +41,8 @@ const PEER: usize = 24;
 const TOTAL_RETRANS: usize = 100;
 const SEGS_OUT: usize = 136;
 
-/// What the open connections of this network namespace to an address have sent, all together; `None`
-/// where there are none, or the kernel does not tell.
+/// Sum of the segments that the open connections of this network namespace to `peer` have sent. `None` if
+/// there are no such connections, or the kernel does not report segments.
 #[must_use]
 pub fn segments_to(peer: SocketAddr) -> Option<Segments> {
     let socket = socket_with(
@@ -65,12 +67,12 @@ pub fn segments_to(peer: SocketAddr) -> Option<Segments> {
 
 fn received<'p>(socket: &OwnedFd, part: &'p mut [u8]) -> Option<&'p [u8]> {
     let (length, whole) = recv(socket.as_fd(), &mut *part, RecvFlags::empty()).ok()?;
-    // What was cut off would be missing in the sum.
+    // A truncated part would be missing in the sum.
     (length == whole).then_some(())?;
     part.get(..length)
 }
 
-/// All open TCP connections to this port. Its address is looked at in the answer.
+/// A request for all open TCP connections to this port. The address is compared in the response.
 fn question(peer: SocketAddr) -> [u8; QUESTION] {
     let mut bytes = [0; QUESTION];
     let length = u32::try_from(QUESTION).expect("a question is short");
@@ -93,7 +95,8 @@ fn family(peer: SocketAddr) -> u8 {
     u8::try_from(family.as_raw()).expect("both are small numbers")
 }
 
-/// Adds the connections of one part of an answer; whether it was the last. `None` where it is no answer.
+/// Adds the connections of one part of the response. Returns true for the last part, and `None` if the part
+/// is malformed.
 fn add(mut part: &[u8], peer: SocketAddr, all: &mut Option<Segments>) -> Option<bool> {
     while !part.is_empty() {
         let length = usize::try_from(u32_at(part, 0)?).ok()?;
@@ -115,7 +118,7 @@ fn add(mut part: &[u8], peer: SocketAddr, all: &mut Option<Segments>) -> Option<
     Some(false)
 }
 
-/// What one connection has sent, if it is to this address.
+/// Segments of one connection, if it leads to this address.
 fn connection(message: &[u8], peer: SocketAddr) -> Option<Segments> {
     let is_meant = match peer.ip() {
         IpAddr::V4(ip) => message.get(PEER..PEER + 4)? == ip.octets(),
@@ -141,7 +144,7 @@ fn connection(message: &[u8], peer: SocketAddr) -> Option<Segments> {
     }
 }
 
-/// Messages and attributes begin at multiples of 4.
+/// Rounds up, because messages and attributes begin at multiples of 4.
 fn aligned(length: usize) -> usize {
     length.next_multiple_of(4)
 }

@@ -1,4 +1,4 @@
-//! No process is left running, whichever process is killed.
+//! No process is left running, regardless of the process that is killed.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -65,7 +65,7 @@ fn the_end_of_the_rig_is_the_end_of_its_systems_and_cgroups() {
         } else {
             drop(rig);
         }
-        // No waiting: both return when nothing is left.
+        // No waiting, because both return only after all processes have ended.
         assert_eq!(scene.processes(), []);
         assert!(cgroups_of_keeper(keeper).is_empty());
     }
@@ -92,7 +92,7 @@ fn folders_that_were_only_for_the_run_are_removed_and_what_they_link_to_stays() 
     assert!(other.join("kept").is_file());
 }
 
-/// An owner of a rig, in a process of its own, with a family that is complete.
+/// Starts an owner of a rig in a process of its own, and waits for its complete family.
 fn owner(scene: &Scene) -> (Child, u32) {
     let owner = Command::new(FIXTURE)
         .arg("owner")
@@ -146,8 +146,8 @@ fn an_errand_is_run_once_and_told_how_its_owner_has_ended() {
 
 #[test]
 fn an_owner_killed_at_any_moment_of_its_start_leaves_nothing() {
-    // Owner, keeper, shepherd, launcher, first process and family appear one
-    // after the other; the kill comes when so many of them are there.
+    // Owner, keeper, shepherd, launcher, first process and family appear one after the other. The kill comes
+    // when `count` of them exist.
     for count in (1..=8).cycle().take(24) {
         let scene = Scene::new();
         let mut owner = Command::new(FIXTURE)
@@ -239,7 +239,7 @@ fn the_first_process_of_an_orphaned_system_dies_even_without_a_shepherd_or_keepe
     let scene = Scene::new();
     let (mut owner, keeper) = owner(&scene);
     let shepherds = scene.shepherds();
-    // Stopped, they cannot clear up; the parent-death signal comes from the kernel.
+    // Stopped processes cannot clean up. The parent-death signal comes from the kernel.
     for pid in [keeper, shepherds[0]] {
         let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
@@ -261,8 +261,8 @@ fn keeper_and_shepherds_have_left_the_session_so_ctrl_c_does_not_reach_them() {
     let scene = Scene::new();
     let mut rig = scene.rig();
     let _system = rig.spawn(&scene.system("serve", &[])).unwrap();
-    // From the process table, for which a session begun outside of this
-    // process's namespace is 0; the system call's wrapper does not expect that.
+    // Read from the process table. It shows 0 for a session that began outside this process's namespace, and
+    // the system call's wrapper does not expect 0.
     let session = |pid: u32| -> u32 {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         let (_, fields) = stat.rsplit_once(')').unwrap();

@@ -1,6 +1,6 @@
-//! The rig's claims, on real processes.
+//! Tests of the rig on real processes.
 
-// `cfg(test)` tells clippy that helpers are test code as well.
+// `cfg(test)` makes clippy treat helpers as test code.
 #[cfg(test)]
 mod ending;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Usage and limits.
+//! Tests of usage and limits.
 
 use std::process::Command;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use rig::{Limits, SpawnError, State, Status};
 
 use crate::scene::{DEADLINE, FIXTURE, Scene, until, wait_for_line};
 
-/// What the fixture says it has used: the sum of its `used MICROSECONDS` lines.
+/// CPU time that the fixture reports: the sum of its `used MICROSECONDS` lines.
 fn said_used(lines: &[String]) -> Duration {
     let used = lines.iter().filter_map(|line| line.strip_prefix("used "));
     Duration::from_micros(used.map(|us| us.parse::<u64>().unwrap()).sum())
 }
 
-/// Both clocks count the time on the CPU, so a busy machine does not part them;
-/// starting the programs and the 10 ms ticks of `/proc` do a little.
+/// Both clocks count time on the CPU, so a busy machine does not separate them. The start of the programs and
+/// the 10 ms ticks of `/proc` separate them a little.
 fn expect_about(found: Duration, expected: Duration) {
     let slack = expected / 10 + Duration::from_millis(40);
     assert!(
@@ -36,7 +36,7 @@ fn cpu_time_is_what_the_system_itself_says_it_used() {
     assert!(usage.context_switches.is_some());
     let is_counted = std::path::Path::new("/proc/self/schedstat").exists();
     assert_eq!(usage.waited_for_cpu.is_some(), is_counted);
-    // Once it is stopped the usage is still there.
+    // After the stop, the usage is still available.
     let last = rig.stop(system, DEADLINE).usage.unwrap();
     assert!(last.cpu >= usage.cpu);
     assert_eq!(last.source, usage.source);
@@ -77,9 +77,9 @@ fn limits_are_in_force_and_read_back_or_it_is_said_why_not() {
     assert_eq!(enforced.cpus, Some(0.1));
     assert_eq!(enforced.memory, Some(32 << 20));
     assert!(enforced.by.unwrap().starts_with("cgroup v"));
-    // 100 ms of work at a tenth of a CPU is ten periods, cut short even where
-    // others leave it only a part of a CPU. (Linux 6.18 counts the periods but
-    // not always the time, so nothing is claimed about that.)
+    // 100 ms of work at a tenth of a CPU takes ten periods. They are cut short even if other programs leave
+    // only a part of a CPU. (Linux 6.18 counts the periods but not always the time, so the test does not
+    // check the time.)
     let throttled = usage.throttled.unwrap();
     assert!(throttled.throttled_periods > 0, "{throttled:?}");
     assert!(
@@ -149,7 +149,7 @@ fn a_limit_without_sense_is_refused() {
     );
 }
 
-/// A command in a mount namespace of its own, in which there are no cgroups.
+/// A command in a mount namespace of its own that hides all cgroups.
 fn without_cgroups(scene: &Scene, mode: &str) -> Command {
     let mut command = Command::new("unshare");
     command
@@ -160,7 +160,7 @@ fn without_cgroups(scene: &Scene, mode: &str) -> Command {
     command
 }
 
-/// Whether such a namespace can be made here.
+/// True if such a namespace can be created here.
 #[track_caller]
 fn can_hide_cgroups() -> bool {
     let tried = Command::new("unshare")

@@ -1,11 +1,11 @@
-//! A run that goes before other programs gives the session back what it had, whichever process is killed.
+//! A run with precedence restores the weight of the session, regardless of the process that is killed.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
 use crate::scene::{FIXTURE, Scene, cgroups, kill, until};
 
-/// What an owner, its keeper and a bystander in the owner's session are known by.
+/// An owner with its keeper and a bystander in the owner's session.
 struct First {
     owner: Child,
     keeper: u32,
@@ -13,7 +13,7 @@ struct First {
 }
 
 impl First {
-    /// An owner that goes first; none where this machine does not let it, which is noted.
+    /// Starts an owner with precedence. `None`, with a note, if this machine does not allow it.
     fn of(scene: &Scene) -> Option<First> {
         let mut owner = Command::new(FIXTURE)
             .arg("owner-first")
@@ -31,7 +31,7 @@ impl First {
         let bystander = scene.processes_in("marked")[0];
         if is_first == "false" {
             judged::not_run("this machine does not weigh sessions, or not for this user");
-            // Nothing is changed then.
+            // Then everything is unchanged.
             assert_eq!(nice(bystander).unwrap_or(0), 0);
             owner.kill().unwrap();
             owner.wait().unwrap();
@@ -72,7 +72,7 @@ fn the_sessions_of_owner_and_keeper_and_the_group_of_the_run_weigh_the_same() {
     let beginning = format!("weighbridge-{}-", first.owner.id());
     for group in cgroups(|name| name.starts_with(&beginning)) {
         if let Ok(shares) = fs::read_to_string(group.join("cpu.shares")) {
-            // What the kernel gives a program of that niceness.
+            // The kernel's weight for a program of that niceness.
             assert_eq!(shares.trim(), "9548");
         }
     }

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use rig::{KeeperCommand, Limits, Rig, System, SystemSpec};
 use tempfile::TempDir;
 
-/// Nothing here should take this long on the slowest of machines.
+/// Every step here should be faster than this, even on the slowest machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 pub(crate) const FIXTURE: &str = env!("CARGO_BIN_EXE_rig-fixture");
-/// Everybody in a `family`.
+/// Names of all processes of a `family`.
 pub(crate) const FAMILY: [&str; 5] = ["first", "child", "own-group", "daemon", "stubborn-daemon"];
 
-/// A folder whose path is on the command line of every process of the test.
+/// A folder that appears on the command line of every process of the test.
 pub(crate) struct Scene {
     folder: TempDir,
 }
@@ -107,7 +107,7 @@ impl Scene {
 }
 
 impl Drop for Scene {
-    /// A failed test leaves nothing either.
+    /// A failed test must not leave processes either.
     fn drop(&mut self) {
         if std::thread::panicking() {
             for (pid, _) in self.processes() {
@@ -117,7 +117,7 @@ impl Drop for Scene {
     }
 }
 
-/// Waits for a condition; panics when it does not come true.
+/// Waits for a condition. Panics if it does not become true.
 pub(crate) fn until(what: &str, mut is_true: impl FnMut() -> bool) {
     #[expect(
         clippy::disallowed_methods,
@@ -149,7 +149,7 @@ pub(crate) fn wait_for_line(rig: &mut Rig, system: &System, line: &str) {
         .unwrap();
 }
 
-/// Folders of cgroups whose name satisfies a condition.
+/// Folders of cgroups with a name that satisfies a condition.
 pub(crate) fn cgroups(is_meant: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::from("/sys/fs/cgroup")];

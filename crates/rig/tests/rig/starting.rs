@@ -1,4 +1,4 @@
-//! Starting, building, getting ready.
+//! Tests of starting, building and readiness.
 
 use std::cell::Cell;
 use std::fs;
@@ -124,7 +124,7 @@ fn what_the_kernel_refuses_to_run_says_why_and_leaves_nothing() {
     assert!(matches!(error, SpawnError::Pin { .. }), "{error}");
 
     until("shepherds have gone", || scene.shepherds().is_empty());
-    // The rig is as good as before.
+    // The rig still works.
     let system = rig.spawn(&scene.system("serve", &[])).unwrap();
     assert_eq!(rig.state(&system), State::Running);
 }

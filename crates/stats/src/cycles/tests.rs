@@ -1,4 +1,4 @@
-//! Claims about the cycles that a side-by-side round leaves out.
+//! Tests of the cycles that a side-by-side round leaves out.
 
 use super::*;
 
@@ -36,7 +36,7 @@ fn a_quiet_round_counts_whole_however_long_its_answers_take() {
 #[test]
 fn what_the_host_took_is_left_out_for_all_alike() {
     let validity = Validity::of(&[MS, 2 * MS], &dues(), &[host(42, 55)]);
-    // It begins in cycle 4 and ends in cycle 5. Requests of cycle 3 may have been under way.
+    // It begins in cycle 4 and ends in cycle 5. Requests of cycle 3 may have been in flight.
     for variant in [0, 1] {
         assert_eq!(counted(&validity, variant), [0, 1, 2, 6, 7, 8, 9]);
         assert_eq!(validity.left_out(variant).host, 3);
@@ -46,10 +46,10 @@ fn what_the_host_took_is_left_out_for_all_alike() {
 #[test]
 fn requests_that_are_expected_to_end_in_a_disturbance_are_left_out() {
     let validity = Validity::of(&[45 * MS, MS], &dues(), &[host(82, 88)]);
-    // Those of 37 to 43 ms end in it. Those between wait for a timer and are not touched.
+    // Requests of 37 to 43 ms end in it. Requests between them wait for a timer and are not affected.
     assert_eq!(counted(&validity, 0), [0, 1, 2, 5, 6, 9]);
     assert_eq!(counted(&validity, 1), [0, 1, 2, 3, 4, 5, 6, 9]);
-    // Nothing can have ended that early.
+    // No request can have ended that early.
     let early = Validity::of(&[45 * MS], &dues(), &[host(20, 25)]);
     assert_eq!(counted(&early, 0), [0, 3, 4, 5, 6, 7, 8, 9]);
 }
@@ -105,7 +105,7 @@ fn a_cycle_is_counted_once_whatever_happened_to_it() {
 #[test]
 fn disturbances_outside_of_the_plan_leave_its_borders() {
     let after = Validity::of(&[MS], &dues(), &[host(200, 300)]);
-    // The last requests may still be under way when a plan is over.
+    // The last requests may still be in flight when a plan is over.
     assert_eq!(counted(&after, 0), [0, 1, 2, 3, 4, 5, 6, 7]);
     let whole = Validity::of(&[MS], &dues(), &[host(0, 100)]);
     assert_eq!(whole.left_out(0).total(), 10);

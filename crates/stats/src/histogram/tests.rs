@@ -1,4 +1,4 @@
-//! Claims about histograms.
+//! Tests of histograms.
 
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn exponentials(count: usize) -> Vec<u64> {
     let mut state = 1_u64;
     (0..count)
         .map(|_| {
-            // Knuth's MMIX generator; its upper bits are good enough here.
+            // Knuth's MMIX generator. Its upper bits are good enough here.
             state = state
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
@@ -173,8 +173,8 @@ fn the_text_is_the_one_other_tools_read() {
 
 #[test]
 fn histograms_of_other_tools_are_read_whatever_their_layout() {
-    // Written by Python's HdrHistogram: 1 to 10,000,000 with two digits; 0, 1, 5, 5, 1,000,
-    // 123,456 and 9,999,999.
+    // Written by Python's HdrHistogram with a range of 1 to 10,000,000 and two digits. The values are 0, 1,
+    // 5, 5, 1,000, 123,456 and 9,999,999.
     let text = "HISTFAAAACt4nJNpmSzMwMDAywABTFCaEUzOmNZg/wEqwcTK8pyd6TUv02keJgCUcQcE";
     let found: Vec<(u64, u64)> = Histogram::decode(text).unwrap().recorded().collect();
     assert_eq!(
@@ -331,7 +331,7 @@ proptest! {
 #[test]
 fn the_spread_of_a_cut_mean_is_the_error_that_it_has() {
     let mut random = crate::random::Random::new(23);
-    // Exponential: a long tail, of which the cut leaves out a quarter.
+    // Exponential: a long tail, and the cut leaves out a quarter of the samples.
     let mut draw = || {
         let uniform = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
         #[expect(

@@ -1,4 +1,4 @@
-//! Claims about paired overhead.
+//! Tests of paired overhead.
 
 use proptest::prelude::*;
 
@@ -112,7 +112,7 @@ fn equal_series_show_no_difference() {
 
 #[test]
 fn a_ratio_is_found_where_rounds_differ_by_a_factor() {
-    // The machine is ten times slower in the last round; the variant always costs 3 %.
+    // The machine is ten times slower in the last round. The variant always costs 3 %.
     let variant: Vec<f64> = TEN.iter().map(|value| value * 1.03).collect();
     let overhead = overhead(&TEN, &variant, 0.95).unwrap();
     let ratio = overhead.ratio.unwrap();
@@ -150,7 +150,7 @@ fn one_spoiled_round_hardly_moves_the_estimate() {
 
 #[test]
 fn a_disputed_sign_is_noticed() {
-    // The plain medians say +1, while most rounds, by far, were lower.
+    // The plain difference of medians is +1, although most rounds, by far, were lower.
     let baseline = [0.0, 0.0, 0.0, 10.0, 10.0, 10.0, 10.0];
     let variant = [-9.0, -9.0, -9.0, -1.0, 11.0, 11.0, 11.0];
     let compared = overhead(&baseline, &variant, 0.95).unwrap();
@@ -211,7 +211,7 @@ proptest! {
         let critical = cut.rank - 1;
         let middle = f64::midpoint(interval.low, interval.high);
         let reach = interval.half_width() + 1e-9;
-        // Centers just outside are rejected by Wilcoxon's test, those inside are not.
+        // Wilcoxon's test rejects centers just outside, and does not reject centers inside.
         for (center, is_rejected) in [
             (middle, false),
             (interval.low + 1e-9, false),

@@ -1,9 +1,9 @@
-//! Claims about the signed-rank distribution.
+//! Tests of the signed-rank distribution.
 
 use super::*;
 
-/// Largest rank sum `c` with a lower tail of at most 2.5 %, from the tables of Wilcoxon's signed
-/// rank test (two-sided 5 %), for 6 to 30 rounds.
+/// Largest rank sum `c` with a lower tail of at most 2.5 %, for 6 to 30 rounds. From the tables of Wilcoxon's
+/// signed rank test (two-sided 5 %).
 const CRITICAL_AT_5_PERCENT: [usize; 25] = [
     0, 2, 3, 5, 8, 10, 13, 17, 21, 25, 29, 34, 40, 46, 52, 58, 65, 73, 81, 89, 98, 107, 116, 126,
     137,
@@ -27,7 +27,7 @@ fn too_few_rounds_have_no_cut() {
     }
     assert_eq!(cut(7, 0.99), None);
     assert_eq!(cut(8, 0.99).map(|cut| cut.rank), Some(1));
-    // The most that six rounds can have is 1 - 2/64, exactly.
+    // The highest confidence of six rounds is exactly 1 - 2/64.
     assert_eq!(cut(6, 0.968_75).map(|cut| cut.rank), Some(1));
     assert_eq!(cut(6, 0.968_76), None);
 }

@@ -1,4 +1,4 @@
-//! Claims about series that were not measured together.
+//! Tests of series that were not measured together.
 
 use super::*;
 use crate::random::Random;

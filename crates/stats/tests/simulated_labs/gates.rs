@@ -1,4 +1,4 @@
-//! Gates that are looked at after every round: how often they are decided wrongly, and how soon.
+//! Gates that are checked after every round: the rate of wrong decisions, and the time until a decision.
 
 use std::fmt::Write as _;
 
@@ -65,7 +65,7 @@ pub(crate) fn tally(runs: u64, gate: (f64, f64), spoiled: Option<usize>) -> Tall
     }
 }
 
-/// The table of METHODOLOGY.md.
+/// The table of gates in METHODOLOGY.md.
 pub(crate) fn table() -> String {
     const RUNS: u64 = 4_000;
     let mut text = "| the change costs, the limit is at | differences of rounds | gate broken | undecided | rounds |\n\

@@ -1,5 +1,5 @@
-//! Histories of made-up runs: how often a change is claimed where there is none, at any look, and how soon a
-//! planted change is found.
+//! Histories of simulated runs. They show how often a change is claimed without any, at any look, and how
+//! soon a planted change is found.
 
 use std::fmt::Write as _;
 
@@ -7,14 +7,15 @@ use stats::change_points::{Point, segments};
 
 use crate::random::Random;
 
-/// Runs of a history.
+/// Number of runs in a history.
 const RUNS: usize = 100;
 
-/// How the runs of a history differ without a change of the level. Each kind has a variance of about 1.
+/// The differences between the runs of a history without a change of the level. Each kind has a variance of
+/// about 1.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     Normal,
-    /// As normal, and the error of each run is told a third of the truth.
+    /// Like `Normal`, but the given error of each run is a third of the true one.
     ErrorsTooSmall,
     /// Student's t with four degrees of freedom.
     HeavyTails,
@@ -73,7 +74,7 @@ pub(crate) fn history(kind: Kind, seed: u64) -> Vec<Point> {
     (0..RUNS).map(draw).collect()
 }
 
-/// Share of histories in which a change is claimed at any look. Somebody looks after each run.
+/// Share of histories with a claimed change at any look. There is one look after each run.
 pub(crate) fn ever_claimed(kind: Kind, histories: u64) -> f64 {
     let claims = (0..histories).filter(|seed| {
         let points = history(kind, *seed);
@@ -82,8 +83,8 @@ pub(crate) fn ever_claimed(kind: Kind, histories: u64) -> f64 {
     claims.count() as f64 / histories as f64
 }
 
-/// Share of histories in which a change after the first eighty runs is found. `deviations` is its size, and
-/// `runs` the number of runs after it.
+/// Share of histories that reveal a change after the first eighty runs. `deviations` is its size, and `runs`
+/// the number of runs after it.
 pub(crate) fn found_within(kind: Kind, deviations: f64, runs: usize, histories: u64) -> f64 {
     const BEFORE: usize = 80;
     let found = (0..histories).filter(|seed| {
@@ -102,7 +103,7 @@ pub(crate) fn found_within(kind: Kind, deviations: f64, runs: usize, histories: 
 /// The results of public packages for histories of the same kinds (`docs/evidence/change_points.py`).
 const OTHERS: &str = include_str!("../../../../docs/evidence/change_points.tsv");
 
-/// The table of METHODOLOGY.md.
+/// The table of histories in METHODOLOGY.md.
 pub(crate) fn table() -> String {
     const HISTORIES: u64 = 400;
     let percent = |share: f64| format!("{:.0} %", share * 100.0);

@@ -1,4 +1,4 @@
-//! A machine that drifts, with systems whose speed differs a little from start to start.
+//! A machine that drifts, with systems that have a slightly different speed after each start.
 
 use std::f64::consts::PI;
 
@@ -10,12 +10,12 @@ use crate::random::Random;
 const DRIFT: f64 = 0.005;
 /// Standard deviation of a system's speed from start to start.
 const RESTART: f64 = 0.01;
-/// Requests in one measurement.
+/// Number of requests in one measurement.
 const REQUESTS: f64 = 20_000.0;
 /// Standard deviation of the logarithm of a single latency.
 const SPREAD: f64 = 0.5;
 
-/// In which order baseline and variant are measured.
+/// The order of the measurements of baseline and variant.
 #[derive(Clone, Copy)]
 pub(crate) enum Order {
     /// Both in every round, in random order.
@@ -24,7 +24,7 @@ pub(crate) enum Order {
     Blocks,
 }
 
-/// A quantile of latency.
+/// A quantile of the latency.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Quantile {
     P50,
@@ -45,8 +45,7 @@ impl Machine {
         }
     }
 
-    /// Mean latency of each round: (baseline, variant), the variant being slower by the share
-    /// `effect`.
+    /// Mean latency of each round as (baseline, variant). The variant is slower by the share `effect`.
     pub(crate) fn lab(&mut self, rounds: usize, order: Order, effect: f64) -> (Vec<f64>, Vec<f64>) {
         let truth = [1.0, 1.0 + effect];
         let mut found = [vec![0.0; rounds], vec![0.0; rounds]];
@@ -68,8 +67,8 @@ impl Machine {
         (baseline, variant)
     }
 
-    /// Mean latencies of several equal systems, one row each, measured round by round. Each round
-    /// begins with another one.
+    /// Mean latencies of several equal systems, one row each, measured round by round. Each round begins with
+    /// another system.
     pub(crate) fn equal_systems(&mut self, systems: usize, rounds: usize) -> Vec<Vec<f64>> {
         let mut rows = vec![Vec::new(); systems];
         for _ in 0..rounds {
@@ -82,8 +81,8 @@ impl Machine {
         rows
     }
 
-    /// One quantile of the latency of each round, in ms: (baseline, variant), the variant adding
-    /// `added` ms to every request.
+    /// One quantile of the latency of each round, in ms, as (baseline, variant). The variant adds `added` ms
+    /// to every request.
     pub(crate) fn quantiles(
         &mut self,
         rounds: usize,
@@ -98,8 +97,8 @@ impl Machine {
             .unzip()
     }
 
-    /// Histograms of the latency of each round: (baseline, variant), the variant adding `added_ms`
-    /// to every request.
+    /// Histograms of the latency of each round as (baseline, variant). The variant adds `added_ms` to every
+    /// request.
     pub(crate) fn histograms(
         &mut self,
         rounds: usize,
@@ -114,8 +113,8 @@ impl Machine {
             .unzip()
     }
 
-    /// Adds as many requests as `round` has to `pool`, drawn from it with replacement; class by
-    /// class, which changes their number by chance a little.
+    /// Adds the number of requests of `round` to `pool`, drawn from it with replacement. It draws class by
+    /// class, so the number changes a little by chance.
     pub(crate) fn redraw(&mut self, round: &Histogram, pool: &mut Histogram) {
         for (value_ns, count) in round.recorded() {
             let drawn = self.poisson(count as f64);
@@ -125,8 +124,8 @@ impl Machine {
         }
     }
 
-    /// Differences between two equal systems, a row for each of seven quantiles. Quantiles of one
-    /// measurement share its luck and have a little of their own.
+    /// Differences between two equal systems, a row for each of seven quantiles. Quantiles of one measurement
+    /// share its error and have a small error of their own.
     pub(crate) fn shifts(&mut self, rounds: usize) -> Vec<Vec<f64>> {
         let mut rows = vec![Vec::new(); 7];
         for _ in 0..rounds {
@@ -138,15 +137,15 @@ impl Machine {
         rows
     }
 
-    /// Mean of log-normal latencies with mean 1: the sampling error of so many requests, times
-    /// the state of the machine and of the system.
+    /// Mean of log-normal latencies with mean 1: the sampling error of [`REQUESTS`] requests, times the state
+    /// of the machine and of the system.
     fn measure_mean(&mut self) -> f64 {
         let relative = ((SPREAD * SPREAD).exp_m1() / REQUESTS).sqrt();
         (1.0 + relative * self.random.normal()) * self.start()
     }
 
-    /// Quantile of log-normal latencies with median 1 ms: asymptotically normal around the true
-    /// one, with the binomial spread of the share below it divided by the density there.
+    /// Quantile of log-normal latencies with median 1 ms, asymptotically normal around the true quantile. Its
+    /// spread is the binomial spread of the share below it, divided by the density there.
     fn measure_quantile(&mut self, quantile: Quantile) -> f64 {
         let (share, z) = match quantile {
             Quantile::P50 => (0.5, 0.0),
@@ -158,8 +157,8 @@ impl Machine {
         (SPREAD * (z + deviation * self.random.normal())).exp() * self.start()
     }
 
-    /// Log-normal latencies with median 1 ms, request by request in effect: their number in each of
-    /// many narrow classes is drawn as Poisson's law has it.
+    /// Log-normal latencies with median 1 ms, in effect request by request. Their number in each of many
+    /// narrow classes is drawn by Poisson's law.
     fn measure_histogram(&mut self, requests: f64, added_ms: f64) -> Histogram {
         let slowness = self.start();
         let mut histogram = Histogram::new();
@@ -170,7 +169,7 @@ impl Machine {
             let expected = requests * density * width;
             let count = self.poisson(expected);
             if count > 0 {
-                // Anywhere within its class, so that classes leave no trace.
+                // Anywhere within its class, so that classes do not show in the result.
                 let place = z + width * (self.random.uniform() - 0.5);
                 let latency_ms = (SPREAD * place).exp() * slowness + added_ms;
                 histogram.record_n_ns((latency_ms * 1e6) as u64, count);
@@ -179,7 +178,7 @@ impl Machine {
         histogram
     }
 
-    /// Knuth's multiplication for few, the normal distribution for many.
+    /// Knuth's multiplication for small means, the normal distribution for large ones.
     fn poisson(&mut self, mean: f64) -> u64 {
         if mean > 30.0 {
             return (mean + mean.sqrt() * self.random.normal()).round().max(0.0) as u64;
@@ -194,7 +193,7 @@ impl Machine {
         count
     }
 
-    /// Starts a system, and lets the machine drift on.
+    /// Starts a system, and advances the drift of the machine.
     fn start(&mut self) -> f64 {
         self.slowness *= 1.0 + DRIFT * self.random.normal();
         self.slowness * (1.0 + RESTART * self.random.normal())

@@ -1,8 +1,7 @@
-//! Simulated labs: how often a claim is right when the truth is known.
+//! Simulated labs. They have a known truth, so the rate of correct claims can be checked.
 //!
-//! Each lab has a machine that drifts (a random walk from measurement to measurement) and systems
-//! that come up a little faster or slower at every start. Seeds are fixed; what is asserted is
-//! how often, not which.
+//! Each lab has a machine that drifts (a random walk from measurement to measurement) and systems that come
+//! up a little faster or slower at every start. Seeds are fixed. The tests check rates, not single labs.
 
 mod gates;
 mod history;
@@ -41,7 +40,7 @@ fn compare(baseline: &[f64], variant: &[f64], confidence: f64) -> Overhead {
     stats::overhead(baseline, variant, confidence).expect("simulated series are pairs")
 }
 
-/// Share of labs in which one of these claims is made.
+/// Share of labs that make one of these claims.
 fn share(labs: u64, rounds: usize, order: Order, effect: f64, wanted: &[Claim]) -> f64 {
     let found = (0..labs)
         .filter(|seed| {
@@ -93,7 +92,7 @@ fn fewer_than_six_rounds_claim_nothing_however_large_the_effect() {
     }
 }
 
-/// Share of labs whose interval contains the true difference of a quantile.
+/// Share of labs with an interval that contains the true difference of a quantile.
 fn coverage(labs: u64, rounds: usize, quantile: Quantile) -> f64 {
     // The variant adds 0.3 ms to every request, so every quantile differs by exactly that.
     let added = 0.3;
@@ -187,7 +186,7 @@ fn simultaneous_intervals_contain_all_true_differences_as_often_as_promised() {
 
 #[test]
 fn gates_that_are_looked_at_after_every_round_are_decided_rightly() {
-    // Exactly at the limit, where any decision is wrong on one of both sides.
+    // Exactly at the limit, so that any decision is wrong on one of both sides.
     for (spoiled, most) in [(None, 0.055), (Some(10), 0.055)] {
         let mut wrong = 0;
         let runs = 4_000;

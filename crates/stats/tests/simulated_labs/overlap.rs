@@ -1,10 +1,10 @@
-//! Requests that overlap: a service takes much longer than the gap to the next request, and several
-//! requests of each variant are in flight. Does the interval of the typical latency keep its promise?
+//! Requests that overlap: a service takes much longer than the gap to the next request, and several requests
+//! of each variant are in flight. Does the interval of the typical latency keep its promise?
 //!
-//! A request waits for a timer or a database for nearly all of its time. Only its arrival and its answer need a
-//! core. So a stretch without a core delays the arrivals and answers in it, and no request that merely waits.
-//! Both variants are on one machine: its mood and its stretches hit both, and a request of one is often in
-//! flight with several of the other.
+//! A request waits for a timer or a database for nearly all of its time. Only its arrival and its response
+//! need a core. So a stretch without a core delays the arrivals and responses in it, and no request that
+//! merely waits. Both variants are on one machine. Its speed and its stretches affect both. A request of one
+//! variant is often in flight with several requests of the other.
 
 use stats::cycles::{Cause, Disturbance, Validity};
 use stats::sample;
@@ -12,16 +12,16 @@ use stats::sample;
 use crate::random::Random;
 use crate::{CONFIDENCE, compare};
 
-/// Rounds of a run.
+/// Number of rounds in a run.
 const ROUNDS: usize = 8;
 
-/// Cycles of a round.
+/// Number of cycles in a round.
 const CYCLES: usize = 200;
 
 /// Time from one due time to the next, in microseconds: 100 requests/s.
 const GAP_US: f64 = 10_000.0;
 
-/// Processor time of the arrival and of the answer together, in microseconds.
+/// Processor time of the arrival and of the response together, in microseconds.
 const WORK_US: f64 = 60.0;
 
 /// Deviation of a server from start to start, in microseconds.
@@ -36,7 +36,7 @@ const THEFTS: f64 = 4.0;
 /// Share of these stretches that the kernel counts.
 const COUNTED_SHARE: f64 = 0.7;
 
-/// Time between two looks at the kernel's count, in microseconds.
+/// Time between two readings of the kernel's counter, in microseconds.
 const LOOK_US: f64 = 20_000.0;
 
 /// A service and its variant.
@@ -46,18 +46,18 @@ struct Service {
     wait_us: f64,
     /// Standard deviation of that time, as a share of it. Each request draws its own.
     jitter: f64,
-    /// Standard deviation of the machine's mood, as a share of the time. All requests in flight share it.
+    /// Standard deviation of the machine's speed, as a share of the time. All requests in flight share it.
     mood: f64,
     /// The time that the variant adds to each request, in microseconds.
     added_us: f64,
 }
 
-/// How often runs were right.
+/// The rate of correct runs.
 #[derive(Clone, Copy, Debug)]
 struct Score {
     /// Share of the runs with the truth in their interval.
     inside: f64,
-    /// The same, for an interval that takes all requests of a run for independent.
+    /// Like `inside`, for an interval that treats all requests of a run as independent.
     inside_by_request: f64,
     /// Share of the runs that claim a difference.
     claimed: f64,
@@ -67,7 +67,7 @@ struct Score {
     value_us: f64,
 }
 
-/// A request: when it was due, and how long it took, in microseconds.
+/// A request: its due time and its latency, in microseconds.
 type Request = (f64, f64);
 
 /// A stretch without a core: begin and length in microseconds, and true if the kernel counts it.
@@ -89,7 +89,7 @@ impl Machine {
         let mut mood = 0.0;
         let mut requests = [Vec::new(), Vec::new()];
         for cycle in 0..CYCLES {
-            // It stays for some cycles, so that requests in flight together have it in common.
+            // It lasts for some cycles, so that requests in flight together share it.
             mood = 0.9 * mood + service.mood * self.0.normal();
             let first = usize::from(self.0.uniform() < 0.5);
             for (place, server) in [first, 1 - first].into_iter().enumerate() {
@@ -122,7 +122,7 @@ impl Machine {
     }
 }
 
-/// The end of the stretch without a core around a moment, or that moment.
+/// The end of the stretch without a core that contains this moment, or else the moment itself.
 fn with_a_core(at_us: f64, thefts: &[Theft]) -> f64 {
     let around = thefts
         .iter()
@@ -130,15 +130,15 @@ fn with_a_core(at_us: f64, thefts: &[Theft]) -> f64 {
     around.map_or(at_us, |(from_us, length_us, _)| from_us + length_us)
 }
 
-/// The latency of a request that waits for that time between its arrival and its answer.
+/// The latency of a request that waits for `wait_us` between its arrival and its response.
 fn latency_us(due_us: f64, wait_us: f64, thefts: &[Theft]) -> f64 {
     let arrived_us = with_a_core(due_us, thefts);
     let answered_us = with_a_core(arrived_us + wait_us, thefts);
     answered_us + WORK_US - due_us
 }
 
-/// The latencies of the cycles that are not left out. A slot ends with its processor time, because a request that
-/// waits is in nobody's way.
+/// The latencies of the cycles that are not left out. A slot ends with its processor time, because a request
+/// that waits disturbs no other request.
 fn counted(requests: &[Vec<Request>; 2], thefts: &[Theft], end_us: f64) -> [Vec<f64>; 2] {
     let ns = |us: f64| (us * 1e3) as u64;
     let dues_ns: Vec<u64> = (0..=CYCLES).map(|it| ns(GAP_US * it as f64)).collect();
@@ -151,7 +151,7 @@ fn counted(requests: &[Vec<Request>; 2], thefts: &[Theft], end_us: f64) -> [Vec<
         .collect();
     let seen = thefts.iter().filter(|(_, _, is_counted)| *is_counted);
     let disturbances: Vec<Disturbance> = seen
-        // The kernel's count shows a theft between two looks, and not its time.
+        // The kernel's counter shows a theft between two readings, but not its time.
         .map(|(from_us, length_us, _)| Disturbance {
             from_ns: ns((from_us / LOOK_US).floor() * LOOK_US),
             to_ns: ns((((from_us + length_us) / LOOK_US).floor() + 1.0) * LOOK_US).min(ns(end_us)),
@@ -181,7 +181,7 @@ fn fastest(latencies: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// Mean and variance of the mean of the fastest three quarters, if they were independent.
+/// Mean and variance of the mean of the fastest three quarters, as if requests were independent.
 fn independent(latencies: &[f64]) -> (f64, f64) {
     let kept = fastest(latencies);
     let count = kept.len() as f64;
@@ -222,7 +222,7 @@ fn score(runs: u64, service: Service) -> Score {
     }
 }
 
-/// Services from shorter than the gap to forty times the gap.
+/// Waits of the services, from shorter than the gap to forty times the gap.
 const WAITS_US: [f64; 4] = [5_000.0, 25_000.0, 100_000.0, 400_000.0];
 
 /// Runs of each service. The standard error of a coverage of 95 % is 0.7 %.
@@ -270,7 +270,7 @@ fn two_percent_of_a_slow_service_are_found_although_requests_overlap() {
     }
 }
 
-/// Starts differ, so that requests of one start are no independent observations.
+/// Starts differ, so requests of one start are not independent observations.
 #[test]
 fn requests_taken_for_independent_would_break_the_promise() {
     let quick = Service {

@@ -1,5 +1,6 @@
-//! Machines whose speed changes from round to round, and variants beside others that tell it: how often
-//! an interval that is adjusted by the others contains the mean of the true differences of its usual rounds.
+//! Machines that change their speed from round to round, with other variants that reveal the speed. The tests
+//! check how often an interval that is adjusted by them contains the mean of the true differences of its
+//! usual rounds.
 
 use std::f64::consts::PI;
 use std::fmt::Write as _;
@@ -8,44 +9,44 @@ use stats::{covariate, paired, sample};
 
 use crate::machine::Machine;
 
-/// A request to the baseline at the machine's usual speed, in microseconds.
+/// Latency of a request to the baseline at the machine's usual speed, in microseconds.
 const BASELINE_US: f64 = 200.0;
-/// How much a start moves all requests of a server, in microseconds.
+/// Standard deviation of the effect of a start on all requests of a server, in microseconds.
 const START_US: f64 = 8.0;
-/// The same as a share of what the variant adds.
+/// Standard deviation of the effect of a start on the variant's added cost, as a share of that cost.
 const START_SHARE: f64 = 0.03;
 /// The share of rounds that are spoiled, if any are.
 const SPOILED: f64 = 0.12;
 
-/// Rounds that differ from the others.
+/// Kinds of unusual rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Odd {
     Never,
     /// A tenth of the rounds is five times as far from the usual speed.
     Far,
-    /// Some rounds are slow, and the luck of their starts is six times as large.
+    /// Some rounds are slow, and the scatter of their starts is six times as large.
     SlowAndNoisy,
     /// The machine has two speeds, and is slower by a quarter in a fifth of the rounds.
     TwoSpeeds,
-    /// One round of each run is slower by half, so that it decides about the slope.
+    /// One round of each run is slower by half, so that it decides the slope.
     OneFar,
 }
 
-/// What runs are like.
+/// Properties of the simulated runs.
 #[derive(Clone, Copy, Debug)]
 struct Runs {
     rounds: usize,
     confidence: f64,
-    /// What the variant adds at the usual speed, in microseconds.
+    /// Cost that the variant adds at the usual speed, in microseconds.
     added_us: f64,
     /// Standard deviation of the logarithm of the machine's speed.
     mood: f64,
     odd: Odd,
-    /// Standard deviation of the others' own luck, as a share.
+    /// Standard deviation of the other variants' own scatter, as a share.
     others_luck: f64,
 }
 
-/// How often intervals are right, and how wide they are.
+/// The rate of correct intervals, and their width.
 #[derive(Clone, Copy, Debug)]
 struct Score {
     inside: f64,
@@ -53,12 +54,12 @@ struct Score {
     half_width_us: f64,
 }
 
-/// A seeded source of made-up machines.
+/// A seeded source of simulated machines.
 struct World(Machine);
 
 impl World {
     fn share(&mut self) -> f64 {
-        // 0 excluded, for the logarithm below.
+        // 0 is excluded, because the logarithm below needs a positive number.
         (self.0.random.below(1 << 30) as f64 + 1.0) / f64::from(1_u32 << 30)
     }
 
@@ -66,8 +67,8 @@ impl World {
         (-2.0 * self.share().ln()).sqrt() * (2.0 * PI * self.share()).cos()
     }
 
-    /// Baseline, variant, the covariate by others, and the true mean difference of the rounds that are usual
-    /// by that covariate.
+    /// Returns baseline, variant, the covariate from other variants, and the true mean difference of the
+    /// rounds that are usual by that covariate.
     fn run(&mut self, runs: &Runs) -> (Vec<f64>, Vec<f64>, Vec<f64>, f64) {
         let (mut base, mut own, mut others, mut truths) = (vec![], vec![], vec![], vec![]);
         for round in 0..runs.rounds {
@@ -120,7 +121,7 @@ fn scores(labs: u64, runs: &Runs) -> [Score; 2] {
     })
 }
 
-/// What the cases below vary.
+/// The base case. The cases below vary it.
 const USUAL: Runs = Runs {
     rounds: 12,
     confidence: 0.95,
@@ -130,7 +131,7 @@ const USUAL: Runs = Runs {
     others_luck: 0.03,
 };
 
-/// The table in METHODOLOGY.md: machines that change their speed by so much, without and with others.
+/// The table in METHODOLOGY.md: machines with different changes of speed, without and with other variants.
 pub(crate) fn table() -> String {
     const LABS: u64 = 1_000;
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
@@ -199,7 +200,7 @@ pub(crate) fn table() -> String {
     text
 }
 
-/// How much less than its confidence an interval may hold: 93.5 % of 95 %.
+/// Tolerated shortfall of the coverage against the confidence: 93.5 % of 95 %.
 const SHORT_BY: f64 = 0.015;
 
 #[test]
@@ -263,7 +264,7 @@ fn a_machine_that_changes_its_speed_makes_plain_intervals_more_than_twice_as_wid
         adjusted.half_width_us < 0.45 * plain.half_width_us,
         "{plain:?} {adjusted:?}"
     );
-    // And where it does not, nothing is lost.
+    // On a machine with constant speed, the adjustment costs hardly any width.
     let [plain, adjusted] = scores(500, &Runs { mood: 0.0, ..USUAL });
     assert!(
         adjusted.half_width_us < 1.05 * plain.half_width_us,
@@ -273,7 +274,7 @@ fn a_machine_that_changes_its_speed_makes_plain_intervals_more_than_twice_as_wid
 
 #[test]
 fn the_baseline_as_covariate_would_break_the_promise() {
-    // Equal systems on a steady machine: all that differs is their luck at the start.
+    // Equal systems on a steady machine differ only by the scatter of their starts.
     let (labs, rounds) = (1_000, 12);
     let claimed = (0..labs).filter(|seed| {
         let mut world = World(Machine::new(*seed));

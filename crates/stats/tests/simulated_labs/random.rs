@@ -1,9 +1,9 @@
-//! Repeatable random numbers of made-up machines.
+//! Repeatable random numbers for simulated machines.
 
 use std::f64::consts::PI;
 
-/// A sequence that depends on nothing but its seed, by SplitMix64 (Steele, Lea and Flood, "Fast
-/// Splittable Pseudorandom Number Generators", OOPSLA 2014).
+/// A sequence that depends only on its seed, by SplitMix64 (Steele, Lea and Flood, "Fast Splittable
+/// Pseudorandom Number Generators", OOPSLA 2014).
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! Labs whose rounds hold requests: intervals from histograms, paired and pooled.
+//! Labs with requests in their rounds: intervals from histograms, paired and pooled.
 
 use stats::bootstrap::{self, pooled_shift};
 use stats::{Histogram, Interval};
@@ -10,7 +10,7 @@ const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 const ADDED_MS: f64 = 0.3;
 const REQUESTS: f64 = 4_000.0;
 
-/// For each quantile, the share of labs whose interval contains the true difference.
+/// For each quantile, the share of labs with an interval that contains the true difference.
 fn coverage(
     labs: u64,
     rounds: usize,
@@ -26,7 +26,7 @@ fn coverage(
     inside.map(|count| count as f64 / labs as f64)
 }
 
-/// Round by round, as reports show it.
+/// Intervals from differences round by round, as reports show them.
 fn paired(_seed: u64, baseline: &[Histogram], variant: &[Histogram]) -> Vec<Interval> {
     let figures = |rounds: &[Histogram], quantile| -> Vec<f64> {
         let values = rounds
@@ -44,7 +44,7 @@ fn paired(_seed: u64, baseline: &[Histogram], variant: &[Histogram]) -> Vec<Inte
     QUANTILES.iter().map(interval).collect()
 }
 
-/// Over the requests of all rounds together.
+/// Intervals over the requests of all rounds together.
 fn pooled(_seed: u64, baseline: &[Histogram], variant: &[Histogram]) -> Vec<Interval> {
     let shifts = pooled_shift(baseline, variant, &QUANTILES, CONFIDENCE)
         .expect("simulated rounds are pairs");
@@ -59,8 +59,8 @@ fn pooled(_seed: u64, baseline: &[Histogram], variant: &[Histogram]) -> Vec<Inte
         .collect()
 }
 
-/// As `pooled`, but with the requests of each round redrawn too, as the literature on nested
-/// resampling often has it.
+/// Like `pooled`, but it also redraws the requests of each round, as the literature on nested resampling
+/// often recommends.
 fn pooled_with_requests_redrawn(
     seed: u64,
     baseline: &[Histogram],
@@ -88,7 +88,7 @@ fn pooled_with_requests_redrawn(
 /// Draws of the slow bootstrap above.
 const DRAWS: usize = 120;
 
-/// The plain percentile interval.
+/// The plain percentile interval of 95 %.
 fn middle(mut drawn: Vec<f64>) -> Interval {
     drawn.sort_unstable_by(f64::total_cmp);
     let beyond = drawn.len() / 40;

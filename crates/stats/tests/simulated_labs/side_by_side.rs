@@ -1,7 +1,7 @@
-//! What is the best figure for "what a request pays" when variants run side by side? Rounds are
-//! simulated request by request, with what real ones have: a machine whose mood all share, servers
-//! that come up a little faster or slower, rare slow requests, and cores that the host takes for
-//! milliseconds. The rule of cycles (`stats::cycles`) leaves out what it leaves out in `weigh lab`.
+//! Search for the best figure of the cost per request when variants run side by side. Rounds are simulated
+//! request by request, with the effects of real rounds. All variants share the speed of the machine. Servers
+//! come up a little faster or slower. Some requests are slow, and the host takes cores for milliseconds. The
+//! rule of cycles (`stats::cycles`) leaves out requests as in `weigh lab`.
 
 use stats::cycles::{Cause, Disturbance, Validity};
 use stats::sample;
@@ -9,29 +9,30 @@ use stats::sample;
 use crate::random::Random;
 use crate::{CONFIDENCE, compare};
 
-/// Rounds of a run, which takes half a minute with two gateways.
+/// Number of rounds in a run. With two gateways the run takes half a minute.
 const ROUNDS: usize = 8;
-/// Due times of a round.
+/// Number of due times in a round.
 const CYCLES: usize = 200;
-/// From one due time to the next, in nanoseconds: 100 requests a second.
+/// Time from one due time to the next, in nanoseconds: 100 requests a second.
 const GAP_NS: u64 = 10_000_000;
-/// How much a start moves all requests of a server, in microseconds: 3.5 in a difference of two.
+/// Standard deviation of the effect of a start on all requests of a server, in microseconds. In a difference
+/// of two it is 3.5.
 const START_US: f64 = 2.5;
-/// Requests that are slow for reasons of their own.
+/// Share of requests that are slow for reasons of their own.
 const SLOW_SHARE: f64 = 0.01;
-/// Where others keep the cores busy: requests that wait for a core besides, as a compiler in another
-/// terminal makes them on two cores.
+/// Share of requests that also wait for a core when other programs keep the cores busy, such as a compiler in
+/// another terminal on two cores.
 const WAITING_SHARE: f64 = 0.15;
-/// How long they wait on average, in microseconds.
+/// Mean wait of these requests, in microseconds.
 const WAIT_US: f64 = 2_000.0;
-/// Times the host takes a core, a round.
+/// Number of times that the host takes a core in a round.
 const THEFTS: f64 = 2.0;
-/// Of them, those that the kernel counts.
+/// Share of these thefts that the kernel counts.
 const COUNTED_SHARE: f64 = 0.7;
-/// How often the kernel's count is read, in nanoseconds.
+/// Interval between readings of the kernel's counter, in nanoseconds.
 const LOOK_NS: u64 = 20_000_000;
 
-/// What the load asks.
+/// The queries of the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Asked {
     /// One query, of 300 us.
@@ -42,27 +43,27 @@ pub(crate) enum Asked {
     OneAmongOthers,
 }
 
-/// What the variant adds.
+/// The cost that the variant adds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cost {
-    /// To each request, in microseconds.
+    /// Added to each request, in microseconds.
     Each(f64),
-    /// To a tenth of the requests, in microseconds.
+    /// Added to a tenth of the requests, in microseconds.
     Tenth(f64),
 }
 
 /// A figure of a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Estimator {
-    /// The median of the variant minus that of the baseline.
+    /// The median of the variant minus the median of the baseline.
     Medians,
     /// The median of the differences within cycles.
     PairedMedian,
-    /// As `Medians`, with means of which the upper quarter of each query's requests is cut.
+    /// As `Medians`, with means of the faster three quarters of each query's requests.
     ThreeQuarters,
-    /// As `Medians`, with means of which the upper tenth of each query's requests is cut.
+    /// As `Medians`, with means of the faster nine tenths of each query's requests.
     NineTenths,
-    /// The mean of the variant minus that of the baseline.
+    /// The mean of the variant minus the mean of the baseline.
     Mean,
 }
 
@@ -80,14 +81,14 @@ pub(crate) const ESTIMATORS: [(Estimator, &str); 5] = [
     (Estimator::Mean, "difference of means"),
 ];
 
-/// How often runs were right.
+/// The rate of correct runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Score {
     /// Share of the runs that claim a positive difference.
     pub(crate) higher: f64,
     /// Share of the runs that claim any difference.
     pub(crate) claimed: f64,
-    /// Share of the runs whose interval contains the true mean cost.
+    /// Share of the runs with an interval that contains the true mean cost.
     pub(crate) inside: f64,
     /// Half width of the interval in the typical run.
     pub(crate) half_width_us: f64,
@@ -133,7 +134,7 @@ pub(crate) fn scores(runs: u64, asked: Asked, cost: Cost) -> [Score; 5] {
 /// Latencies of the cycles that count, in microseconds, each with its query: baseline and variant.
 struct Round {
     own: [Vec<(usize, f64)>; 2],
-    /// Of the cycles that count for both.
+    /// Differences of the cycles that count for both.
     pairs: Vec<f64>,
 }
 
@@ -186,7 +187,7 @@ impl World {
         World(Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d)))
     }
 
-    /// Starts both servers anew and sends a round to them.
+    /// Restarts both servers and sends a round to them.
     fn round(&mut self, asked: Asked, cost: Cost) -> Round {
         let starts = [START_US * self.0.normal(), START_US * self.0.normal()];
         let end_ns = GAP_NS * CYCLES as u64;
@@ -194,7 +195,7 @@ impl World {
         let mut mood = 0.0;
         let mut slots = [Vec::new(), Vec::new()];
         for cycle in 0..CYCLES {
-            // The machine is slower or faster for some cycles, for both servers alike.
+            // The machine is slower or faster for some cycles, equally for both servers.
             mood = 0.9 * mood + 0.03 * self.0.normal();
             let first = usize::from(self.0.uniform() < 0.5);
             let service_us = match asked {
@@ -229,8 +230,8 @@ impl World {
         counted(&slots, &thefts, end_ns, queries)
     }
 
-    /// When the host takes the core on which a server would run, for how long, and whether the kernel
-    /// counts it.
+    /// Times when the host takes the core of a server: the start, the length, and a flag that is true if the
+    /// kernel counts it.
     fn thefts(&mut self, end_ns: u64) -> Vec<(u64, u64, bool)> {
         let mut thefts = Vec::new();
         let mut at = 0.0;
@@ -246,7 +247,7 @@ impl World {
     }
 }
 
-/// A request at work or due while the core is away waits until it is back.
+/// A request that is in work or due while the core is away waits until the core is back.
 fn stall(slots: &mut [(u64, f64)], thefts: &[(u64, u64, bool)]) {
     for (due_ns, us) in slots {
         let end_ns = *due_ns + (*us * 1e3) as u64;
@@ -258,7 +259,7 @@ fn stall(slots: &mut [(u64, f64)], thefts: &[(u64, u64, bool)]) {
     }
 }
 
-/// What the rule of cycles leaves.
+/// The latencies that the rule of cycles keeps.
 fn counted(
     slots: &[Vec<(u64, f64)>; 2],
     thefts: &[(u64, u64, bool)],
@@ -275,7 +276,7 @@ fn counted(
         .collect();
     let seen = thefts.iter().filter(|(_, _, is_counted)| *is_counted);
     let disturbances: Vec<Disturbance> = seen
-        // The kernel says that something was taken since it was asked last, not when.
+        // The kernel reports that time was taken since the last reading, but not the moment.
         .map(|(at_ns, length_ns, _)| Disturbance {
             from_ns: at_ns / LOOK_NS * LOOK_NS,
             to_ns: ((at_ns + length_ns) / LOOK_NS * LOOK_NS + LOOK_NS).min(end_ns),

@@ -1,5 +1,5 @@
-//! Labs that go on until their interval is narrow: does stopping so spoil what the interval says,
-//! and does the pilot promise what then happens?
+//! Labs that continue until their interval is narrow. Does this rule spoil the interval, and does the pilot
+//! predict the result?
 
 use std::sync::LazyLock;
 
@@ -8,10 +8,10 @@ use stats::{Interval, width};
 use crate::machine::{Machine, Order};
 use crate::{CONFIDENCE, DIFFERENT, compare};
 
-/// Rounds after which a lab is given up.
+/// Largest number of rounds of a lab.
 const ROUNDS_MAX: usize = 70;
 
-/// How a lab with a wish for a narrow interval ended.
+/// Result of a lab that stops at a width.
 struct Ended {
     interval: Interval,
     /// The half width that the pilot promised for the rounds that it predicted.
@@ -24,19 +24,19 @@ impl Ended {
     }
 }
 
-/// A wish, and how it is watched.
+/// A wish for a narrow interval, with the rule that watches it.
 #[derive(Clone, Copy, Debug)]
 struct Wish {
     /// Rounds before the first look.
     pilot: usize,
     /// The half width that ends the lab, as a share of the baseline's latency.
     half_width: f64,
-    /// Confidence of the intervals that are looked at.
+    /// Confidence of the intervals at each look.
     confidence: f64,
 }
 
 impl Wish {
-    /// As `--until` has it.
+    /// The wish of a run with `--until`.
     fn watched(pilot: usize, half_width: f64) -> Wish {
         Wish {
             pilot,
@@ -45,7 +45,7 @@ impl Wish {
         }
     }
 
-    /// Without what makes up for looking.
+    /// A wish without the correction for repeated looks.
     fn plain(pilot: usize, half_width: f64) -> Wish {
         Wish {
             pilot,
@@ -55,7 +55,7 @@ impl Wish {
     }
 }
 
-/// Looks after every round from the pilot on, and stops at the first that is narrow enough.
+/// Checks the width after every round from the pilot on, and stops at the first round that is narrow enough.
 fn until(seed: u64, effect: f64, wish: Wish) -> Option<Ended> {
     let (baseline, variant) = Machine::new(seed).lab(ROUNDS_MAX, Order::Interleaved, effect);
     let mut promised = None;
@@ -76,7 +76,7 @@ fn until(seed: u64, effect: f64, wish: Wish) -> Option<Ended> {
     None
 }
 
-/// Share of the labs that end for which this is so.
+/// Share of the labs that end and satisfy `is_so`.
 fn share(labs: u64, effect: f64, wish: Wish, is_so: impl Fn(&Ended) -> bool) -> f64 {
     let ended = (0..labs).filter_map(|seed| until(seed, effect, wish));
     let (mut all, mut so) = (0_u32, 0_u32);
@@ -91,18 +91,18 @@ fn share(labs: u64, effect: f64, wish: Wish, is_so: impl Fn(&Ended) -> bool) -> 
     f64::from(so) / f64::from(all)
 }
 
-/// Wishes that end labs after some 10, 16, 25 and 40 rounds: the harm of looking is greatest in the
+/// Wishes that end labs after some 10, 16, 25 and 40 rounds. The harm of repeated looks is greatest in the
 /// middle.
 const WISHES: [f64; 4] = [0.0115, 0.0085, 0.0065, 0.005];
 
-/// Labs of which each share of false claims is made. Its standard error is then 1 %.
+/// Number of labs behind each share of false claims. The standard error of the share is then 1 %.
 pub(crate) const LABS: u64 = 500;
 
-/// How often labs of equal systems that end at a width claim a difference.
+/// Rate of claimed differences in labs of equal systems that end at a width.
 pub(crate) struct Alarms {
-    /// Over all pilots and wishes.
+    /// Rate over all pilots and wishes.
     pub(crate) all: f64,
-    /// Of the pilot and wish that have most.
+    /// Rate of the worst pilot and wish.
     pub(crate) most: f64,
 }
 
@@ -120,9 +120,9 @@ impl Alarms {
     }
 }
 
-/// As `--until` has it. Computed once, for the test and for the table.
+/// With the correction of `--until`. Computed once, for the test and for the table.
 pub(crate) static WATCHED: LazyLock<Alarms> = LazyLock::new(|| Alarms::of(Wish::watched));
-/// Without what makes up for looking.
+/// Without the correction for repeated looks.
 pub(crate) static PLAIN: LazyLock<Alarms> = LazyLock::new(|| Alarms::of(Wish::plain));
 
 #[test]
@@ -136,7 +136,7 @@ fn stopping_at_a_width_keeps_the_promise_because_its_intervals_are_made_for_it()
 
 #[test]
 fn stopping_when_zero_is_excluded_would_raise_many() {
-    // The rule that people use by hand: one more round until it is significant, 30 at the most.
+    // The usual manual rule: one more round until it is significant, 30 at the most.
     let alarms = (0..200)
         .filter(|seed| {
             let (baseline, variant) = Machine::new(*seed).lab(30, Order::Interleaved, 0.0);

@@ -1,4 +1,4 @@
-//! The table of METHODOLOGY.md: what these simulations say, written by them.
+//! The table of METHODOLOGY.md, written from the results of these simulations.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -134,7 +134,7 @@ fn is_to_be_written() -> bool {
     std::env::var_os("UPDATE_METHODOLOGY").is_some()
 }
 
-// One test for all tables: they are in one file, which several tests would write at the same time.
+// One test for all tables, because they are in one file and several tests would write it at the same time.
 #[test]
 fn the_tables_in_methodology_are_what_these_simulations_say() {
     is_updated("", &table());

@@ -1,4 +1,5 @@
-//! Several variants against one baseline: how often all intervals hold, and how wide they are.
+//! Several variants against one baseline: the rate of labs with all intervals right, and the width of the
+//! intervals.
 
 use std::fmt::Write as _;
 
@@ -32,13 +33,13 @@ fn differences(
     rows
 }
 
-/// Share of the labs in which all intervals hold, and the mean half width.
+/// Share of the labs with all intervals right, and the mean half width.
 pub(crate) struct Kept {
     pub(crate) together: f64,
     half_width: f64,
 }
 
-/// With the confidence that each lab needs, and with Bonferroni's.
+/// Results with the confidence that each lab needs, and with Bonferroni's confidence.
 pub(crate) fn kept(labs: u64, size: (usize, usize), spoiled: Option<usize>) -> [Kept; 2] {
     let bonferroni = stats::per_comparison_confidence(CONFIDENCE, size.0);
     let mut sums = [(0.0, 0.0); 2];
@@ -66,7 +67,7 @@ pub(crate) fn kept(labs: u64, size: (usize, usize), spoiled: Option<usize>) -> [
     })
 }
 
-/// The table of METHODOLOGY.md.
+/// The table of simultaneous intervals in METHODOLOGY.md.
 pub(crate) fn table() -> String {
     let mut text = "| variants, rounds | all intervals hold | by Bonferroni's correction | width against Bonferroni's |\n\
                     |---|---|---|---|\n"

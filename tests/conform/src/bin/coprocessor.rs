@@ -1,5 +1,5 @@
-//! `coprocessor build go`, `coprocessor run go`, `coprocessor version go`: the commands of
-//! `runners.yaml`, for callers that know a language only by its name, such as the labs.
+//! `coprocessor build go`, `coprocessor run go`, `coprocessor version go`: the commands of `runners.yaml`,
+//! for callers that only have the name of a language, such as the labs.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use conform::Runner;
 
-/// What shells say of a command that is not there.
+/// Exit code of shells for a missing command.
 const NOT_THERE: u8 = 127;
 
 fn main() -> ExitCode {
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does the task, where there is such a language and its programs are there.
+/// Performs the task. Returns an exit code and an error if the language or its programs are missing.
 fn prepared(name: &str, task: &str) -> Result<(), (u8, anyhow::Error)> {
     let runner = conform::runner(name).map_err(|error| (NOT_THERE, error))?;
     if let Some(program) = runner.missing() {
@@ -46,7 +46,7 @@ fn prepared(name: &str, task: &str) -> Result<(), (u8, anyhow::Error)> {
 fn carry_out(runner: &Runner, task: &str) -> anyhow::Result<()> {
     match task {
         "build" => runner.build(),
-        // This process becomes the coprocessor: no second process is measured with it.
+        // This process becomes the coprocessor, so that no second process is measured with it.
         "run" => {
             if let (Some(why), true) = (&runner.no_socket, is_told_a_socket()) {
                 bail!(

@@ -1,7 +1,7 @@
-//! A small HTTP server that behaves, or misbehaves, as it is told.
+//! A small HTTP server that behaves, or misbehaves, as its flags require.
 //!
-//! It stands in for a variant in the end-to-end tests: an honest one, one that
-//! answers with GraphQL errors, one that gives another body, one that exits.
+//! It stands in for a variant in the end-to-end tests. It may be honest, respond with GraphQL errors, send
+//! another body, or exit.
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -85,14 +85,14 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What the server remembers, whatever the connection.
+/// State of the server, shared by all connections.
 #[derive(Default)]
 struct State {
     served: AtomicU64,
     is_registered: AtomicBool,
 }
 
-/// Answers requests on one connection until the client closes it.
+/// Responds to requests on one connection until the client closes it.
 fn serve(stream: &TcpStream, args: &Args, state: &State) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut reader = BufReader::new(stream);
@@ -155,7 +155,7 @@ fn reply(answer: Answer, asked: &str, state: &State) -> (&'static str, String) {
     (status, body.to_owned())
 }
 
-/// Reads one request and gives its path and body.
+/// Reads one request and returns its path and body.
 fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<(String, String)> {
     let mut line = String::new();
     if reader.read_line(&mut line).ok()? == 0 {
@@ -179,8 +179,8 @@ fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<(String, String)> 
     Some((path, String::from_utf8_lossy(&body).into_owned()))
 }
 
-/// `setsid` twice removed: the classic way in which a server escapes its starter.
-/// The daemon carries the tag in its command line, so that a test can find it.
+/// Starts a daemon by `setsid` twice, the classic way for a server to escape its starter. The daemon carries
+/// the tag in its command line, so that a test can find it.
 fn leave_daemon(tag: &str) {
     Command::new("setsid")
         .args(["--fork", "sh", "-c", "while :; do sleep 1; done", tag])
@@ -201,7 +201,7 @@ fn pause(delay_us: u64) {
     }
 }
 
-/// Works until this thread has used so much processor time, however long that takes.
+/// Works until this thread has used this amount of processor time, however long that takes.
 fn burn(amount: Duration) {
     let used = || {
         let time = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
@@ -209,7 +209,7 @@ fn burn(amount: Duration) {
     };
     let end = used() + amount;
     while !amount.is_zero() && used() < end {
-        // Mostly here and seldom in the clock, so that a sampler finds this function at work.
+        // The loop spends most time here and little in the clock, so that a sampler finds this function.
         let mut turns = 0;
         while turns < 2000 {
             turns += 1;

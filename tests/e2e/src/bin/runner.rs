@@ -1,6 +1,6 @@
-//! A coprocessor that does the work of the router labs, or fails to in one way.
+//! A coprocessor that does the work of the router labs, or fails in one way.
 //!
-//! It stands in for the languages of `systems/coprocessors`, of which none is broken.
+//! It stands in for the languages of `systems/coprocessors`, because they are all correct.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -64,7 +64,7 @@ fn main() {
     }
 }
 
-/// Answers requests on one connection until the client closes it.
+/// Responds to requests on one connection until the client closes it.
 fn serve(mut from: impl BufRead, mut to: impl Write, args: &Args) -> Option<()> {
     loop {
         let (path, body) = read(&mut from)?;

@@ -1,8 +1,7 @@
-//! A small HTTP server with a memory: it knows its users by token, counts what it saw, and passes
-//! requests on to another of its kind.
+//! A small HTTP server with a memory. It identifies its users by token, counts its requests, and passes
+//! requests on to another server of its kind.
 //!
-//! It stands in for systems whose work must be proven, and for services that are used in several
-//! steps.
+//! It stands in for systems that must prove their work, and for services with several steps.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
@@ -52,7 +51,7 @@ struct Args {
     tag: String,
 }
 
-/// What was seen since the start.
+/// Requests since the start.
 #[derive(Debug, Default)]
 struct Seen {
     requests: u64,
@@ -83,7 +82,7 @@ fn main() {
     }
 }
 
-/// Answers requests on one connection until the client closes it.
+/// Responds to requests on one connection until the client closes it.
 fn serve(stream: &TcpStream, args: &Args, seen: &Mutex<Seen>) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut reader = BufReader::new(stream);
@@ -143,7 +142,7 @@ fn count(seen: &Mutex<Seen>, request: &Request) -> u64 {
     seen.requests
 }
 
-/// The end, when it has come for this one.
+/// Ends the process, if this is the configured request.
 #[expect(
     clippy::print_stderr,
     reason = "the last words of a server are on its standard error"
@@ -156,7 +155,7 @@ fn die(args: &Args, number: u64) {
     }
 }
 
-/// Keeps everybody else waiting, so that it serves so many requests a second and no more.
+/// Blocks all other requests for the service time, so that it limits the rate of requests.
 #[expect(clippy::disallowed_methods, reason = "a service time, not a wait")]
 fn be_busy(args: &Args, seen: &Mutex<Seen>) {
     if args.busy_ms > 0 {
@@ -165,7 +164,7 @@ fn be_busy(args: &Args, seen: &Mutex<Seen>) {
     }
 }
 
-/// One request to the origin, when there is one and this server is not lazy.
+/// Sends one request to the origin, if there is an origin and this server is not lazy.
 fn pass_on(args: &Args, number: u64) {
     let is_lazy = args.lazy_after.is_some_and(|after| number > after);
     let Some(origin) = args.origin.filter(|_| !is_lazy) else {
@@ -177,7 +176,7 @@ fn pass_on(args: &Args, number: u64) {
         args.source
     );
     stream.write_all(head.as_bytes()).expect("the origin reads");
-    // Its counting is done once it answers.
+    // When the origin responds, it has counted the request.
     let mut byte = [0];
     stream.read_exact(&mut byte).expect("the origin answers");
 }

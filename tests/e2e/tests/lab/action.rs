@@ -1,5 +1,5 @@
-//! The action of this repository, `action.yml`: its steps, run as a runner of GitHub would, with an API
-//! of the test's own.
+//! The action of this repository, `action.yml`. Its steps are run as a runner of GitHub would run them, with
+//! an API server in the test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,7 +34,7 @@ fn action() -> Value {
     tree.json()
 }
 
-/// The program that holds files against published schemas, installed where builds of this project go.
+/// The program that checks files against published schemas, installed into the target folder of this project.
 fn schema_checker() -> PathBuf {
     let requirements = root().join("tests/e2e/schemas-requirements.txt");
     let wanted = fs::read(&requirements).expect("what to install");
@@ -69,7 +69,7 @@ fn schema_checker() -> PathBuf {
     program
 }
 
-/// Whether a file fits one of the schemas that the program brings along.
+/// Checks a file against one of the schemas that the schema checker contains.
 fn fits(schema: &str, file: &Path) -> Result<(), String> {
     let mut command = Command::new(schema_checker());
     command.args(["--builtin-schema", schema]).arg(file);
@@ -86,7 +86,7 @@ fn what_ci_reads_fits_the_published_schemas() {
     let (action, template) = (root().join("action.yml"), root().join("ci/gitlab.yml"));
     fits("vendor.github-actions", &action).unwrap();
     fits("vendor.gitlab-ci", &template).unwrap();
-    // The schemas refuse what is none.
+    // The schemas reject an invalid file.
     let folder = TempDir::new().expect("a temporary folder");
     let broken = folder.path().join("action.yml");
     let text = fs::read_to_string(&action).expect("the action");
@@ -96,7 +96,7 @@ fn what_ci_reads_fits_the_published_schemas() {
     assert!(mistake.contains("runs"), "{mistake}");
 }
 
-/// The part of GitHub's API that the action asks: the comments of one pull request.
+/// The part of GitHub's API that the action uses: the comments of one pull request.
 struct Api {
     address: String,
     seen: Arc<Mutex<Seen>>,
@@ -107,7 +107,7 @@ struct Seen {
     comments: Vec<Value>,
     /// Method and path of each request.
     requests: Vec<String>,
-    /// Headers of the last one.
+    /// Headers of the last request.
     headers: BTreeMap<String, String>,
 }
 
@@ -117,7 +117,7 @@ impl Api {
         let address = listener.local_addr().expect("an address").to_string();
         let seen = Arc::new(Mutex::new(Seen::default()));
         let (own, base) = (Arc::clone(&seen), format!("http://{address}"));
-        // Ends with the test process.
+        // The thread ends with the test process.
         thread::spawn(move || {
             for stream in listener.incoming() {
                 answer(&stream.expect("a connection"), &base, &own);
@@ -191,7 +191,7 @@ fn answer(mut stream: &TcpStream, base: &str, seen: &Mutex<Seen>) {
         .expect("it reads");
 }
 
-/// What a runner knows while it carries a job out.
+/// State of a runner while it executes a job.
 struct Runner<'a> {
     repository: &'a Repository,
     api: &'a Api,
@@ -226,7 +226,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Carries all steps out, as `always()` would; gives the exit code of the last.
+    /// Executes all steps, as `always()` would. Returns the exit code of the last step.
     fn run(&mut self) -> Option<i32> {
         let mut last = None;
         for step in action()["runs"]["steps"].as_array().expect("steps") {
@@ -269,7 +269,7 @@ impl<'a> Runner<'a> {
         ended.status.code()
     }
 
-    /// A text with its `${{ … }}` filled in.
+    /// Replaces each `${{ … }}` in a text by its value.
     fn filled(&self, text: &str) -> String {
         let Some((before, rest)) = text.split_once("${{") else {
             return text.to_owned();
@@ -291,7 +291,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The conditions that the action has: terms that all must hold.
+    /// Evaluates a condition of the action: terms that must all be true.
     fn holds(&self, condition: &str) -> bool {
         let inner = condition
             .trim()
@@ -310,7 +310,7 @@ fn one_comment_is_posted_and_then_updated_and_the_job_fails_by_its_gate() {
     repository.write("delay", "1500us");
     repository.commit("slower");
     let api = Api::start();
-    // Of somebody who would like to change the answer later.
+    // A comment of another user, who could edit it later.
     let stranger = json!({
         "url": "http://127.0.0.1:1/", "user": {"login": "somebody"}, "body": "<!-- weighbridge: api -->",
     });
@@ -365,7 +365,7 @@ fn one_comment_is_posted_and_then_updated_and_the_job_fails_by_its_gate() {
 
 #[test]
 fn every_value_of_the_action_reaches_its_scripts_by_the_environment() {
-    // In a script, `${{ … }}` would be text of a stranger that is run.
+    // In a script, `${{ … }}` would run text from a stranger.
     for step in action()["runs"]["steps"].as_array().expect("steps") {
         let script = step["run"].as_str().unwrap_or("");
         assert!(!script.contains("${{"), "{script}");

@@ -1,4 +1,4 @@
-//! Loads that the run chooses: `rate: auto`, which `weigh ab` says where nobody gives a rate.
+//! Loads that the run chooses: `rate: auto`, the default of `weigh ab` without a rate.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn url(server: &Server) -> String {
     format!("http://{}/", server.address())
 }
 
-/// Runs `weigh` in a folder of its own, and gives the recording too, where there is one.
+/// Runs `weigh` in a folder of its own. Also returns the recording, if there is one.
 fn run(arguments: &[&str]) -> (Run, Option<Value>, TempDir) {
     let folder = TempDir::with_prefix("weighbridge-e2e-").expect("a temporary folder");
     let output = weigh_command()
@@ -42,7 +42,7 @@ fn rate(recording: &Value) -> f64 {
 
 #[test]
 fn a_server_that_answers_one_request_at_a_time_gets_no_queue() {
-    // 12 ms each: 83/s at most, and 100/s would be a queue that grows without end.
+    // 12 ms each allow 83/s at most, and 100/s would be a queue that grows without end.
     let (fast, serial) = (null_server(&[]), null_server(&["--service", "12ms"]));
     let flags = ["-z", "3s", "--rounds", "6"];
     let (run, recording, _folder) =
@@ -69,7 +69,7 @@ fn a_slow_server_that_only_waits_gets_no_more_in_flight_than_was_tried() {
     let (run, recording, _folder) = run(&["ab", &a, &b, "-z", "3s", "--rounds", "6"]);
     run.ran()
         .says("requests in flight, and more were not tried");
-    // 16 in flight, each for 400 ms: 40/s.
+    // 16 in flight for 400 ms each give 40/s.
     let rate = rate(&recording.expect("it was recorded"));
     assert!((20.0..=40.0).contains(&rate), "{rate}");
 }
@@ -111,7 +111,7 @@ fn a_check_predicts_how_the_run_will_go() {
     let lab = folder.path().join("kept/ab.yaml").display().to_string();
     let (checked, ..) = run(&["check", &lab]);
     let checked = checked.exits_with(0);
-    // 5 ms at 100/s.
+    // 5 ms at 100/s give 0.5 requests in flight.
     checked.shows("requests in flight: 0.5 of");
     checked.shows("8 rounds of about 2.");
     checked.shows("smallest difference that the run would probably show");

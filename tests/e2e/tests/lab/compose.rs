@@ -1,4 +1,4 @@
-//! Systems that are services of a compose file, in a real engine where one answers.
+//! Systems that are services of a compose file, in a real engine if one is available.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use e2e::{PATIENCE, Run, World, rounds_of, wait_until, weigh, weigh_command};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// What a command prints; none when it fails.
+/// The output of a command. `None` if it fails.
 fn said(words: &[&str]) -> Option<String> {
     let output = Command::new(words[0])
         .args(&words[1..])
@@ -21,7 +21,7 @@ fn said(words: &[&str]) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Notes for the calling test whether there are an engine and compose.
+/// True if there are an engine and compose. Records it for the calling test.
 #[track_caller]
 fn has_compose() -> bool {
     let missing = if said(&["docker", "info"]).is_none() {
@@ -39,7 +39,7 @@ fn has_compose() -> bool {
     false
 }
 
-/// Containers, networks and volumes of runs whose names begin so.
+/// Containers, networks and volumes of runs with names that start with `run`.
 fn left_of(run: &str) -> Vec<String> {
     let format = "{{.Label \"weighbridge.run\"}} {{.}}";
     let kinds: [&[&str]; 3] = [&["ps", "--all"], &["network", "ls"], &["volume", "ls"]];
@@ -57,16 +57,16 @@ fn left_of(run: &str) -> Vec<String> {
     own.map(str::to_owned).collect()
 }
 
-/// A run of a lab, and how the names of what it starts begin: other claims have containers meanwhile.
+/// A run of a lab, and the prefix of the names of its objects. Other tests have containers at the same time.
 fn run_of(world: &World) -> (Run, String) {
     let weigh = world.start();
     let own = format!("weighbridge-{}-", weigh.id());
     (world.finish(weigh), own)
 }
 
-/// An API, what stands before it, and a store that neither of them asks: each is `weigh` of this build
-/// with the libraries of this machine, in an image that is built here. Names and ports are fixed, as in
-/// many a file.
+/// A stack of an API, a service in front of it, and a store that receives no requests. Each is `weigh` of
+/// this build with the libraries of this machine, in an image that is built here. Names and ports are fixed,
+/// as in many compose files.
 fn stack() -> String {
     let mut volumes = vec![format!("{}:/weigh:ro", weigh().display())];
     let folders = ["/usr", "/lib", "/lib64"].into_iter();
@@ -106,7 +106,7 @@ volumes: {{data: {{name: weighbridge-e2e-data}}}}
 
 const LOAD: &str = "load: {rate: 100/s, duration: 500ms}\nrounds: 6\nwarmup: 50ms\n";
 
-/// A lab about that stack: without what stands before the API, and with it.
+/// A lab about that stack, without and with the service in front of the API.
 fn world(load: &str, compose: &str) -> World {
     let text = format!(
         "question: What does it cost?\n{load}target: stack\nsystems:\n  stack:\n    \
@@ -154,7 +154,7 @@ fn each_service_of_a_compose_file_has_its_cost_its_limits_and_its_log() {
     assert_eq!(limits("stack/store")["memory_bytes"], 96 << 20);
     assert_eq!(with["stack/api"]["env"]["ADDED"], "a$b");
     let version = with["stack/front"]["version"].as_str().expect("a digest");
-    // What is built has a name of its own, and does not replace what the file calls it.
+    // The built image has a name of its own, so it does not replace the image of that name in the file.
     let image = with["stack/front"]["image"].as_str().expect("an image");
     assert!(image.starts_with("weighbridge/front:"), "{image}");
     assert!(version.contains("sha256:"), "{version}");
@@ -164,7 +164,7 @@ fn each_service_of_a_compose_file_has_its_cost_its_limits_and_its_log() {
         let front = used.iter().find(|it| it["name"] == "stack/front");
         assert!(front.expect("it")["cpu_us"].as_u64() > Some(0), "{round}");
     }
-    // What is started is among the logs, without its credentials and as compose would read it.
+    // The logs contain the file that was started, without credentials and in the form that compose reads.
     let folder = run.recording_folder();
     let kept = find(&folder, "stack.compose.json").expect("the file that was started");
     let kept = fs::read_to_string(kept).expect("it can be read");
@@ -198,7 +198,7 @@ fn a_planted_cost_of_a_service_is_found() {
     if !has_compose() {
         return;
     }
-    // The same service in both, so that the difference is only what was planted.
+    // The same service in both, so that the difference is only the planted delay.
     let text = format!(
         "question: What does a delay cost?\n{LOAD}target: stack\nsystems:\n  stack:\n    \
          settings: {{delay: 100us}}\n    compose:\n      file: compose.yaml\n      service: front\n      \
@@ -224,7 +224,7 @@ fn a_service_that_does_not_come_up_is_a_row_that_names_it() {
         run_of(&world.file("compose.yaml", &stack.replacen(from, to, 1)))
     };
     for (from, to, words) in [
-        // A wrong flag of what nothing else waits for.
+        // A wrong flag of a service that no other service waits for.
         (
             "'${DELAY:-300us}'",
             "never",
@@ -277,12 +277,12 @@ fn killing_weigh_at_twenty_moments_leaves_no_container_network_or_volume() {
     }
     let load = "load: {rate: 20/s, duration: 300ms}\nrounds: 100\nwarmup: 20ms\n";
     let world = world(load, "");
-    // Once before, so that the image is there and moments are of starts.
+    // One run before, so that the image exists and the times below fall into starts.
     drop(world.run_with(&["--rounds", "1"]));
     let mut had_something = 0;
     for moment in 0..20_u64 {
         let mut weigh = world.start();
-        // At no regular distance from what weigh does.
+        // Irregular times, so that the end hits different actions of `weigh`.
         pause(Duration::from_millis(500 + (moment * 7919) % 9000));
         let run = format!("weighbridge-{}-", weigh.id());
         had_something += u32::from(!left_of(&run).is_empty());
@@ -291,7 +291,7 @@ fn killing_weigh_at_twenty_moments_leaves_no_container_network_or_volume() {
         wait_until("everything of the run is gone", PATIENCE, || {
             left_of(&run).is_empty()
         });
-        // Nothing comes up after that.
+        // No object appears after that.
         pause(Duration::from_millis(500));
         assert_eq!(left_of(&run), [""; 0]);
     }
@@ -378,7 +378,7 @@ fn the_lab_of_the_page_runs_as_printed() {
     let (_, lab) = page.split_once("```yaml\nquestion").expect("a lab");
     let (lab, _) = lab.split_once("```").expect("its end");
     let world = World::of_lab(&format!("question{lab}"));
-    // The page's file has the services of this one.
+    // The compose file of the page has the services of this stack.
     let world = world
         .file(
             "compose.yaml",

@@ -1,4 +1,4 @@
-//! Systems that are containers, in a real engine where one answers.
+//! Systems that are containers, in a real engine if one is available.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,13 +15,13 @@ use serde_json::Value;
 
 use crate::pr::Repository;
 
-/// The engine of this machine, spoken to without `weigh`.
+/// The engine of this machine, used without `weigh`.
 struct Engine {
     socket: String,
 }
 
 impl Engine {
-    /// Notes for the calling test whether there is one.
+    /// Connects to the engine, and records for the calling test if there is one.
     #[track_caller]
     #[expect(
         clippy::disallowed_methods,
@@ -47,7 +47,7 @@ impl Engine {
 
     fn ask(&self, path: &str) -> Option<Value> {
         let mut socket = UnixStream::connect(&self.socket).ok()?;
-        // Of HTTP/1.0 the end of the answer is the end of the connection.
+        // In HTTP/1.0 the response ends with the connection.
         write!(socket, "GET {path} HTTP/1.0\r\nHost: engine\r\n\r\n").ok()?;
         let mut answer = String::new();
         socket.read_to_string(&mut answer).ok()?;
@@ -55,8 +55,7 @@ impl Engine {
         serde_json::from_str(body).ok()
     }
 
-    /// Everything of runs of `weigh` whose processes are not alive or not ours: containers, networks,
-    /// volumes, each by its name. `run` is the beginning of the run's name.
+    /// Names of all containers, networks and volumes with a run label that starts with `run`.
     fn left_of(&self, run: &str) -> Vec<String> {
         let containers = self.ask("/containers/json?all=true").expect("an answer");
         let networks = self.ask("/networks").expect("an answer");
@@ -77,12 +76,12 @@ impl Engine {
     }
 }
 
-/// An image without a program: what runs in it is `weigh` of this build, with the libraries of this
-/// machine, so that process and container are the same program.
+/// An image without a program. It runs `weigh` of this build, with the libraries of this machine, so that
+/// process and container are the same program.
 const IMAGE: &str =
     "FROM scratch\nCOPY marker /\nHEALTHCHECK --interval=200ms CMD [\"/usr/bin/true\"]\n";
 
-/// The keys that make a container of it.
+/// The keys that make a system a container of this image.
 fn container(keys: &str) -> String {
     let mut volumes = vec![format!("{}:/weigh:ro", weigh().display())];
     for folder in ["/usr", "/lib", "/lib64"]
@@ -193,7 +192,7 @@ fn containers_at_the_same_port_within_are_not_in_the_way_of_each_other() {
     let run = world_of(load, &[("one", BRIDGE), ("other", BRIDGE)])
         .run()
         .ran();
-    // A machine that is too busy for all of them at once is another matter.
+    // A machine that is too busy for all of them at once may fail for another reason.
     assert!(!run.text().contains("fixed address"), "{}", run.text());
 }
 
@@ -240,15 +239,15 @@ fn containers_reach_each_other_in_their_network() {
     let Some(_engine) = Engine::find() else {
         return;
     };
-    // Its readiness path is answered by the other one alone, which it must reach by the address that it
-    // was told.
+    // Only the other container responds on its readiness path. The caller must reach that container by the
+    // address that it received.
     let keys = format!("{BRIDGE}    env: {{OTHER: \"{{{{other.addr}}}}\"}}\n");
     let other = container(BRIDGE);
     let world = world(&[("caller", &format!("{keys}  other:\n{other}"))]);
     let run = world.run().ran();
     let system = systems_of(&run.recording(), "caller")["caller"].clone();
     let told = system["env"]["OTHER"].as_str().expect("an address");
-    // Not where this machine finds it: a container would find itself there.
+    // Not the address on this machine's loopback, because a container would reach itself there.
     assert!(
         told.ends_with(":8080") && !told.starts_with("127."),
         "{told}"
@@ -284,7 +283,7 @@ fn a_container_that_runs_already_is_attached_to() {
         found.is_some()
     });
     let (id, port) = found.expect("it was found");
-    // The container is listed before it listens, and `weigh up` waits for that.
+    // The container is listed before it listens, and `weigh up` waits until it listens.
     wait_until("it answers", PATIENCE, || {
         let mut socket =
             TcpStream::connect(format!("127.0.0.1:{port}")).expect("the proxy accepts");
@@ -314,11 +313,11 @@ fn killing_weigh_at_any_moment_leaves_no_container_network_or_volume() {
         &[("bridge", &keys), ("host", HOST)],
     );
     let mut had_something = 0;
-    // Moments from before the image is there to the middle of rounds, at no regular distance from what
-    // weigh does.
+    // Times from before the image exists to the middle of rounds. They are irregular, so that the end hits
+    // different actions of `weigh`.
     for moment in 0..20_u64 {
         let mut weigh = world.start();
-        // A moment that nothing shows; to wake up early is as good a moment.
+        // A fixed time, because no event marks it. An early wake-up does no harm.
         thread::park_timeout(Duration::from_millis(150 + (moment * 7919) % 3500));
         let run = format!("weighbridge-{}-", weigh.id());
         had_something += u32::from(!engine.left_of(&run).is_empty());
@@ -327,8 +326,7 @@ fn killing_weigh_at_any_moment_leaves_no_container_network_or_volume() {
         wait_until("everything of the run is gone", PATIENCE, || {
             engine.is_empty_of(weigh.id())
         });
-        // Nothing comes up after that.
-        // A moment that nothing shows; to wake up early is as good a moment.
+        // No object appears after that. An early wake-up does no harm.
         thread::park_timeout(Duration::from_millis(300));
         assert!(engine.is_empty_of(weigh.id()));
     }
@@ -403,10 +401,10 @@ fn images_of_two_revisions_are_compared_although_both_have_one_name() {
     weigh.current_dir(repository.folder());
     weigh.env("XDG_STATE_HOME", repository.path("state"));
     weigh.args(["pr", "api", "--base", "HEAD~1"]);
-    // Broken, or undecided on a machine that others use.
+    // Broken, or undecided on a machine that other programs use.
     let run = Run::of(weigh.output().expect("weigh starts")).exits_with(4);
     run.shows("`typical overhead < 1ms` on head: ");
-    // What is built of one revision must not be what runs of the other.
+    // The image built from one revision must not run for the other.
     let recording = repository.recording();
     let ran = |variant: &str| {
         let systems = systems_of(&recording, variant);
@@ -432,7 +430,7 @@ fn the_lab_of_the_page_runs_as_printed() {
     fs::copy(weigh(), world.path().join("weigh")).expect("it can be copied");
     let mut command = world.command("lab");
     command.args(["--rounds", "6"]);
-    // Where a person has installed it.
+    // The folder of a program that the user installed.
     command.env("PATH", format!("{}:/usr/bin:/bin", world.path().display()));
     let child = command
         .stdout(std::process::Stdio::piped())

@@ -1,4 +1,4 @@
-//! What is said of the cost of a system is what it really used.
+//! The reported cost of a system is its real usage.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn burned(run: &Run, variant: usize) -> f64 {
     difference.unwrap_or_else(|| panic!("{metric:#}"))
 }
 
-/// Where the first system's processor time was read.
+/// The source of the first system's processor time.
 fn source(run: &Run) -> String {
     let recording = run.recording();
     let source = recording["rounds"][0]["systems"][0]["source"].as_str();
@@ -22,8 +22,8 @@ fn source(run: &Run) -> String {
 
 #[test]
 fn burned_processor_time_is_reported_within_five_percent() {
-    // What the load around it costs is different in a server that burns, so that the smallest is
-    // compared with one that burns as well.
+    // The cost of the load itself differs in a server that burns. So the smallest burn is compared with a
+    // server that burns as well.
     let believed = World::new()
         .baseline("server.burn: 1000")
         .variant("tenth", "server.burn: 1100")
@@ -41,7 +41,7 @@ fn burned_processor_time_is_reported_within_five_percent() {
         assert!(off < slack, "{found_us} us instead of {expected_us}");
     }
     let found_us = burned(&run, 1);
-    // 5 us of 1,100 are below what a busy machine leaves to be told apart.
+    // A busy machine cannot resolve 5 us of 1,100.
     assert!(
         (80.0..120.0).contains(&found_us),
         "{found_us} us instead of 100"
@@ -70,8 +70,8 @@ fn context_switches_are_counted_for_each_request() {
             .as_f64()
             .expect("a figure")
     };
-    // A request that is slept over makes its thread leave the core twice: to sleep and to wait for
-    // the next one.
+    // A request with a sleep makes its thread leave the core twice: for the sleep and for the wait for the
+    // next request.
     assert!(of(1) > 1.5, "{}", of(1));
     let waited = &summary["variants"][1]["metrics"]["waited_for_cpu_us_per_request"];
     if fs::exists("/proc/self/schedstat").expect("the kernel's own files") {

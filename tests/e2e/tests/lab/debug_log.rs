@@ -1,4 +1,4 @@
-//! `-v` and `WEIGH_LOG`: a run that hangs says what it waits for.
+//! `-v` and `WEIGH_LOG`: a run that hangs logs the event that it waits for.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -6,7 +6,7 @@ use std::process::Stdio;
 use e2e::{Run, World, weigh_command};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A lab whose only system runs and never listens.
+/// A lab with a single system, which runs and never listens.
 fn never_ready() -> World {
     World::of_lab(
         "question: when is it ready?\n\
@@ -29,7 +29,7 @@ fn a_lab_that_waits_says_for_what_while_it_waits() {
     let log = BufReader::new(weigh.stderr.take().expect("a pipe"));
     let mut lines = log.lines().map(|line| line.expect("text"));
     let mut seen = Vec::new();
-    // Each is read while weigh runs; the pipe ends when it does.
+    // Each line is read while weigh runs. The pipe ends with weigh.
     for words in [
         &["DEBUG rig", "starting the keeper"][..],
         &["DEBUG rig", "starting a process"],
@@ -40,7 +40,7 @@ fn a_lab_that_waits_says_for_what_while_it_waits() {
             "/health",
         ],
         &["not ready yet", "attempt=1 ", "refused"],
-        // What still holds is said again.
+        // An unchanged state is logged again.
         &["not ready yet", "refused"],
     ] {
         let found = lines.by_ref().find(|line| {

@@ -1,4 +1,4 @@
-//! `weigh demo`: what a person sees who has just installed it.
+//! `weigh demo`: the output for a new user.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,14 @@ use tempfile::TempDir;
 
 use crate::null_servers::is_found;
 
-/// `weigh` with these words, in this folder.
+/// Runs `weigh` with these arguments, in this folder.
 fn weigh_in(folder: &Path, words: &[&str]) -> Run {
     let mut command = weigh_command();
     let output = command.current_dir(folder).args(words).output();
     Run::of(output.expect("weigh starts"))
 }
 
-/// The recording that the answer names.
+/// The recording that the output names.
 fn recording_of(folder: &Path, run: &Run) -> PathBuf {
     let answer = run.answer();
     let mut lines = answer.lines();
@@ -23,7 +23,7 @@ fn recording_of(folder: &Path, run: &Run) -> PathBuf {
     folder.join(path.expect("the answer names the recording"))
 }
 
-/// When its last load ended, in seconds from the start.
+/// The end of its last load, in seconds from the start.
 fn seconds(recording: &Path) -> f64 {
     let text = std::fs::read(recording.join("recording.json")).expect("a recording");
     let recording: Value = serde_json::from_slice(&text).expect("JSON");
@@ -46,7 +46,7 @@ fn the_demonstration_finds_what_it_planted_and_says_what_to_type_next() {
         run.shows("weigh ab URL_A URL_B");
         run.shows("weigh init --command");
         run.shows("weigh lab recordings/demo-");
-        // Its next commands can be typed.
+        // The suggested next commands work.
         let lab = recording.join("demo.yaml").display().to_string();
         let check = weigh_in(folder, &["check", &lab]).exits_with(0);
         check.shows("waits 1200 us: proven");

@@ -1,4 +1,4 @@
-//! Every command of the README and of `docs/` that can run here does.
+//! Checks that every command of the README and of `docs/` works, if it can run here.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use e2e::{Server, weigh};
 
 use crate::pr::Repository;
 
-/// What the beginning of a command that does not run here is, and why it does not.
+/// Beginnings of commands that are not run here, each with the reason.
 const ELSEWHERE: [(&str, &str); 22] = [
     (
         "weigh init --compose",
@@ -73,7 +73,7 @@ const ELSEWHERE: [(&str, &str); 22] = [
     ("weigh pr api other", "two labs, of which lab::pr has tests"),
 ];
 
-/// What is long or has another name where a person types it.
+/// Replacements in commands: long durations, and names that differ on the reader's machine.
 const SHORTER: [(&str, &str); 8] = [
     ("-n 1000000", "-n 2000"),
     ("-z 30s", "-z 1s"),
@@ -85,10 +85,10 @@ const SHORTER: [(&str, &str); 8] = [
     ("my-lab-…", "my-lab-monday"),
 ];
 
-/// A server for the examples: it takes any flags after its address.
+/// A server for the examples. It accepts any flags after its address.
 const MY_SERVER: &str = "#!/bin/sh\nexec weigh null-server --listen \"$2\"\n";
 
-/// What a page tells its reader to type.
+/// A block of commands on a page.
 struct Block {
     page: PathBuf,
     text: String,
@@ -128,7 +128,7 @@ fn blocks() -> Vec<Block> {
 }
 
 impl Block {
-    /// What is typed at once: the block where its lines belong together, else a line each.
+    /// The commands of the block: the whole block if its lines belong together, else a command per line.
     fn commands(&self) -> Vec<String> {
         let whole = self.text.replace("\\\n", " ");
         match whole.contains(" &\n") {
@@ -142,7 +142,7 @@ impl Block {
     }
 }
 
-/// A repository of a person who has a lab, recordings, results of another tool, and a server that is up.
+/// The repository of a reader with a lab, recordings, results of another tool, and a running server.
 struct Stage {
     home: Repository,
     server: Server,
@@ -180,7 +180,7 @@ impl Stage {
         stage
     }
 
-    /// The lab of the README as it is printed, and what the pages call its recordings.
+    /// Records the lab of the README, under the names that the pages use for its recordings.
     fn record(&self) {
         let readme = fs::read_to_string(repository().join("README.md")).expect("the README");
         let (_, lab) = readme
@@ -190,13 +190,14 @@ impl Stage {
         self.home.write("labs/my-lab.yaml", lab);
         for day in ["monday", "tuesday"] {
             let run = self.output("weigh lab labs/my-lab.yaml --rounds 6 --out recordings");
-            // Checks may withhold the verdict here; the recording is there all the same.
+            // Checks may withhold the verdict here, but the recording exists nevertheless.
             assert!([Some(0), Some(7)].contains(&run.status.code()), "{run:?}");
             self.runs(&format!("mv recordings/my-lab-2* recordings/my-lab-{day}"));
         }
         self.runs("cp -r recordings/my-lab-monday recordings/api-monday");
         let url = format!("http://{}/", self.server.address());
-        // Another number each: whole milliseconds can be the same, and then the files would be.
+        // The numbers differ, because results in whole milliseconds could be the same and make identical
+        // files.
         self.runs(&format!(
             "mkdir before after; for run in 1 2 3 4 5 6; do for side in before after; do \
              weigh load -n $((500 + ${{#side}})) -c 2 --format artillery {url} > $side/$run.json; done; done; \
@@ -209,7 +210,7 @@ impl Stage {
         assert!(output.status.success(), "{command}: {output:?}");
     }
 
-    /// What a person types in bash.
+    /// Runs a command in bash.
     fn output(&self, command: &str) -> Output {
         Command::new("bash")
             .args(["-c", &format!("PATH=\"$BIN:$PATH\"; {command}")])
@@ -222,7 +223,7 @@ impl Stage {
             .expect("bash starts")
     }
 
-    /// The command with free ports, and as short as it can be.
+    /// The command with free ports and short durations.
     fn fitted(&self, command: &str) -> String {
         let mut fitted = command.to_owned();
         for (long, short) in SHORTER {
@@ -256,9 +257,9 @@ fn every_command_of_the_documents_that_can_run_here_does() {
             ran += 1;
             let output = stage.output(&stage.fitted(&command));
             let code = output.status.code();
-            // A limit may be broken here: it is a limit on the reader's server.
+            // A gate may be broken here, because its limit is meant for the reader's server.
             let is_right = code == Some(0) || command.contains("--gate") && code == Some(4);
-            // Checks withhold verdicts where the machine is too busy for them.
+            // Checks withhold verdicts if the machine is too busy for them.
             if !is_right && code != Some(7) {
                 let page = block.page.display();
                 failed.push(format!("{page}: {command}: {output:?}"));

@@ -1,4 +1,4 @@
-//! Systems that run already: they are compared, and neither started nor stopped.
+//! Systems that run already. They are compared, and neither started nor stopped.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::null_servers::is_found;
 
-/// A null server of the test's own, which is not the keeper's.
+/// A null server that the test started. It does not belong to the keeper.
 fn null_server(flags: &[&str]) -> Server {
     let all: Vec<&str> = ["null-server"]
         .into_iter()
@@ -59,7 +59,7 @@ fn url(server: &Server) -> String {
     format!("http://{}/", server.address())
 }
 
-/// Short, for claims about what is done and not about figures.
+/// Short, for tests that check actions and not figures.
 const SHORT: [&str; 4] = ["-z", "1200ms", "--rounds", "6"];
 
 #[test]
@@ -88,7 +88,7 @@ fn two_urls_are_compared_and_run_on() {
     let system = |variant: usize| recording["variants"][variant]["systems"][0].clone();
     assert_eq!(system(0)["url"], url(&a).trim_end_matches('/'));
     assert_eq!(system(1)["url"], url(&b).trim_end_matches('/'));
-    // What is attached to has a cost, and what is not has none that could be wrong.
+    // An attached program has a cost. A program that is not attached has no cost that could be wrong.
     let rounds = recording["rounds"].as_array().expect("rounds");
     assert_eq!(rounds.len(), 12);
     for round in rounds {
@@ -100,7 +100,7 @@ fn two_urls_are_compared_and_run_on() {
             assert!(systems.is_empty(), "{systems:?}");
         }
     }
-    // Both answer still.
+    // Both still respond.
     for server in [&a, &b] {
         assert!(server.get("/seen")["requests"].as_u64() > Some(0));
     }
@@ -130,7 +130,7 @@ fn two_urls_that_answer_differently_are_told_apart_and_not_loaded() {
     let run = comparison.run.exits_with(3);
     run.says("one");
     run.says("two");
-    // Some requests were sent to see what it answers, and no load.
+    // Only some requests were sent, to see the response, and no load.
     let seen = b.get("/seen")["requests"].as_u64().expect("a number");
     assert!(seen < 20, "{seen} requests");
     let comparison = Comparison::of(&url(&a), &url(&b), &[&SHORT[..], &["--different"]].concat());
@@ -152,7 +152,7 @@ fn nothing_there_is_said_with_its_address() {
 
 #[test]
 fn another_machine_is_not_loaded_without_consent_and_not_without_bounds() {
-    // An address for documentation (RFC 5737): nothing is there.
+    // An address for documentation (RFC 5737), without a server.
     let (here, there) = (null_server(&[]), "http://192.0.2.1:9/");
     let refused = |flags: &[&str], words: &str| {
         let comparison = Comparison::of(&url(&here), there, flags);
@@ -177,12 +177,12 @@ fn another_machine_is_not_loaded_without_consent_and_not_without_bounds() {
     );
 }
 
-/// The URL of a server that has enough after so many answers, and says so from then on.
+/// The URL of a server that reports overload after the given number of responses.
 fn soon_busy(answers: u32) -> String {
     busy(move |number| number >= answers)
 }
 
-/// The URL of a server that answers 429 to the requests of these numbers, counted from 0.
+/// The URL of a server that responds with 429 to the requests of these numbers, counted from 0.
 fn busy(is_refused: impl Fn(u32) -> bool + Copy + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("its address");
@@ -247,7 +247,7 @@ fn a_limiter_beyond_its_limit_has_counts_and_latencies_of_both_statuses() {
         for round in rounds {
             let [right, refused] = ["200", "429"].map(|status| count(round, status));
             assert_eq!(Some(right + refused), round["outcomes"]["passed"].as_u64());
-            // Each fourth one, whichever they are that count.
+            // Every fourth request was refused. The requests that count may be any of them.
             assert!(right > refused && refused > 0, "{right} {refused}");
             let latencies = round["latency_by_status_ns_hdr"].as_object();
             assert_eq!(latencies.map(serde_json::Map::len), Some(2), "{round}");

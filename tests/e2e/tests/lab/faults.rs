@@ -1,8 +1,8 @@
-//! Faults that are planted, each of which raises its own check and no other.
+//! Planted faults. Each raises its own check and no other check.
 //!
-//! A machine that is busy with other things has troubles of its own, so that a fault is planted up to
-//! four times, until its own check is raised and no other has failed. Where the generator was kept from
-//! running each time, the machine says nothing about the fault, and the test claims nothing.
+//! A busy machine has disturbances of its own. So a fault is planted up to four times, until its own check is
+//! raised and no other check has failed. If the generator could not run each time, the machine gives no
+//! evidence about the fault, and the test does not judge it.
 
 use std::collections::BTreeMap;
 use std::process::Child;
@@ -14,7 +14,7 @@ use e2e::{
 };
 use serde_json::Value;
 
-/// A fault that is planted in a process stands still for so long.
+/// Time that a process with a planted fault stands still.
 const FROZEN: Duration = Duration::from_millis(300);
 
 /// The checks of one variant, by name.
@@ -47,7 +47,7 @@ impl Checks {
         self.0[name]["figure"].as_f64().expect("a figure")
     }
 
-    /// Names of the checks that failed, but for those.
+    /// Names of the failed checks, except these.
     fn failed_but(&self, own: &[&str]) -> Vec<&str> {
         let names = self.0.keys().map(String::as_str);
         names
@@ -56,11 +56,11 @@ impl Checks {
     }
 }
 
-/// Why an attempt was not what was expected.
+/// The reason for an unexpected result of an attempt.
 #[derive(Debug)]
 struct Trouble {
     reason: String,
-    /// The generator did not run for much of it, or the host gave the cores to others.
+    /// True if the generator could not run for much of it, or the host gave the cores to other guests.
     is_machine_unfit: bool,
 }
 
@@ -75,7 +75,7 @@ impl Trouble {
     }
 }
 
-/// Ok when each of these checks has this state.
+/// Checks that each of these checks has this state.
 fn raised(checks: &Checks, expected: &[(&str, &str)]) -> Result<(), Trouble> {
     match expected
         .iter()
@@ -86,10 +86,10 @@ fn raised(checks: &Checks, expected: &[(&str, &str)]) -> Result<(), Trouble> {
     }
 }
 
-/// Plants the fault until it is the only thing that is wrong.
+/// Plants the fault until it is the only trouble.
 #[track_caller]
 fn only(plant: impl Fn() -> Result<(), Trouble>) {
-    // Built before anything burns a core or is loaded.
+    // Built before any program keeps a core busy.
     let _ = e2e::weigh();
     let mut troubles = Vec::new();
     for _ in 0..ATTEMPTS {
@@ -110,7 +110,7 @@ fn only(plant: impl Fn() -> Result<(), Trouble>) {
     judged::not_run(MACHINE_UNFIT);
 }
 
-/// Ok when no check failed but those.
+/// Checks that no check failed except these.
 fn nothing_but(checks: &Checks, own: &[&str]) -> Result<(), Trouble> {
     match checks.failed_but(own) {
         none if none.is_empty() => Ok(()),
@@ -124,14 +124,14 @@ fn json(child: Child) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Waits until the load is under way: the fixture has a thread for each connection.
+/// Waits until the load runs. The fixture then has a thread for each connection.
 fn wait_for_load(server: &Server) {
     wait_until("the load is under way", PATIENCE, || {
         threads_of(server.process().id()) > 4
     });
 }
 
-/// 500 requests a second that take 20 ms each, so that ten are under way.
+/// 500 requests a second that take 20 ms each, so that ten are in flight.
 const OPEN: [&str; 8] = ["-r", "500/s", "-z", "3s", "-c", "50", "-d", "{}"];
 
 #[test]
@@ -143,7 +143,7 @@ fn a_generator_whose_core_others_take_is_starved() {
         let result = server.json(&["-c", "4", "-z", "2s", "-d", "{}", "--pin", &cpu]);
         let checks = Checks::of(&result["summary"], 0);
         raised(&checks, &[("generator-starved", "failed")])?;
-        // Three others in a row can take more than the 10 ms that make a pause.
+        // Three other programs in a row can take more than the 10 ms that count as a pause.
         nothing_but(&checks, &["generator-starved", "generator-pauses"])
     });
 }
@@ -157,7 +157,7 @@ fn a_generator_that_stands_still_says_so_and_does_not_blame_the_server() {
         freeze(&weigh, FROZEN);
         let result = json(weigh);
         let checks = Checks::of(&result["summary"], 0);
-        // Whatever else the machine does, 300 ms of 3 s are in the figure.
+        // The figure contains at least these 300 ms of 3 s, even on a disturbed machine.
         assert!(checks.figure("generator-pauses") > 0.08, "{checks:#?}");
         assert_eq!(checks.state("generator-pauses"), "failed", "{checks:#?}");
         raised(&checks, &[("target-stalls", "ok")])?;
@@ -175,7 +175,7 @@ fn a_server_that_stands_still_is_named_and_the_generator_is_not() {
         let result = json(weigh);
         let checks = Checks::of(&result["summary"], 0);
         if checks.state("generator-pauses") == "ok" {
-            // Two whole windows of 100 ms lie in any 300 ms.
+            // Any 300 ms contain two whole windows of 100 ms.
             assert!(checks.figure("target-stalls") > 0.05, "{checks:#?}");
         }
         raised(&checks, &[("target-stalls", "weak")])?;
@@ -201,7 +201,7 @@ fn a_server_at_its_processor_limit_is_named() {
         let recording = run.recording();
         let limited = &recording["variants"][0]["systems"][0];
         if limited["limits_enforced"]["cpus"].is_null() {
-            // Then the table says so, which `a_limit_is_in_the_table_…` claims.
+            // Then the table shows it, as `a_limit_is_in_the_table_…` claims.
             judged::not_run("no limit of processor time can be enforced");
             return Ok(());
         }
@@ -215,11 +215,11 @@ fn a_server_at_its_processor_limit_is_named() {
 fn a_server_whose_core_others_take_is_starved() {
     only(|| {
         let hogs = Hogs::start(4);
-        // More work than fits into one turn, and each of the others has turns as long.
+        // More work than fits into one time slice, and the other programs have equally long slices.
         let world = World::new()
             .variant("twin", "server.answer: ok")
             .baseline("server.burn: 5000")
-            // Where the run may go before other programs, these hogs are not in its way.
+            // If the run had precedence over other programs, these hogs would not disturb it.
             .arrivals("rate: 20/s\n  precedence: off")
             .pin(hogs.cpu)
             .duration("500ms");
@@ -244,7 +244,7 @@ fn a_server_that_slows_down_while_it_is_loaded_gets_no_number() {
         let mut rounds = rounds.as_array().into_iter().flatten();
         let is_repeated = rounds.any(|round| round["disturbed"] == true);
         raised(&checks, &[("drift-within-rounds", "failed")]).map_err(|trouble| Trouble {
-            // A measurement that is made again finds a server that hardly gets slower any more.
+            // A repeated measurement runs on a server that hardly gets slower any more.
             is_machine_unfit: trouble.is_machine_unfit || is_repeated,
             ..trouble
         })?;
@@ -292,7 +292,7 @@ fn an_undisturbed_open_loop_keeps_its_law_of_arrivals() {
             let flags = [flags.as_slice(), &["--arrival", arrival]].concat();
             let result = server.json(&flags);
             let checks = Checks::of(&result["summary"], 0);
-            // A busy machine makes it weak, and only a wrong law is far off.
+            // A busy machine makes the check weak. Only a wrong law is far off.
             let is_far_off = checks.state("arrival-law") == "failed";
             match is_far_off || checks.state("arrival-law") == "absent" {
                 true => raised(&checks, &[("arrival-law", "ok")]),

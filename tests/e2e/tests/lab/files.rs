@@ -1,4 +1,4 @@
-//! Mistakes in lab files, and what a run leaves on the disk.
+//! Mistakes in lab files, and the files that a run leaves on the disk.
 
 use std::fs;
 
@@ -69,7 +69,7 @@ fn a_recording_holds_everything_and_renders_again_to_the_same_table() {
     }
     let recording = run.recording();
     assert_eq!(recording["order"].as_array().map(Vec::len), Some(6));
-    // A round that the machine disturbed is kept, marked, and done again.
+    // A round that the machine disturbed is kept, marked, and repeated.
     let rounds: Vec<&Value> = recording["rounds"]
         .as_array()
         .expect("rounds")

@@ -1,4 +1,4 @@
-//! Where the processor time goes, and what is said where that cannot be seen.
+//! Profiles of the processor time, and the message if a machine cannot sample.
 
 use std::fs;
 use std::path::Path;
@@ -6,14 +6,14 @@ use std::path::Path;
 use e2e::{Run, World, weigh_command};
 use serde_json::Value;
 
-/// A world in which one variant has a function that the other has not.
+/// A world with two variants. Only one has a certain function.
 fn world() -> World {
     World::new()
         .variant("burning", "server.burn: 500")
         .duration("300ms")
 }
 
-/// The profiles of a recording; `None` with the reason checked where this machine cannot sample.
+/// The profiles of a recording. If this machine cannot sample, checks the reason and returns `None`.
 #[track_caller]
 fn profiles(run: &Run) -> Option<Vec<Value>> {
     let recording = run.recording();
@@ -50,7 +50,7 @@ fn each_system_has_a_flamegraph_and_each_variant_a_difference() {
     let is_burn = |function: &&Value| function["function"] == "fixture::burn";
     let burn = hottest.iter().find(is_burn).expect("it burns");
     let all = burning["samples"].as_u64().expect("a count");
-    // Nearly all that a request costs.
+    // The function takes nearly all of the cost of a request.
     assert!(
         burn["total_samples"].as_u64() > Some(all / 2),
         "{burning:#}"
@@ -73,7 +73,7 @@ fn each_system_has_a_flamegraph_and_each_variant_a_difference() {
         assert!(rendering.contains("Hottest functions"), "{rendering}");
         assert!(rendering.contains("fixture::burn"), "{rendering}");
     }
-    // They are in no round: none was added.
+    // Profiles are taken outside of rounds, so no round was added.
     let rounds = run.recording()["rounds"].as_array().map_or(0, |rounds| {
         let counted = rounds.iter().filter(|round| round["disturbed"] == false);
         counted.count()

@@ -1,10 +1,10 @@
-//! Gates that stand in a lab.
+//! Gates in a lab file.
 
 use crate::null_servers::NullServers;
 
 #[test]
 fn gates_of_a_lab_are_judged_and_those_of_the_command_line_are_added() {
-    // 20 ms are far from 1 us and from 1 s.
+    // 20 ms differ clearly from 1 us and from 1 s.
     let world = NullServers::under("{connections: 1, duration: 300ms, path: /}")
         .key("order: in-turn")
         .key("gates: [late p50 overhead < 1us, p50 overhead < 1s]")

@@ -1,4 +1,4 @@
-//! `weigh init`: the labs that it writes are right, and run.
+//! `weigh init`: the labs that it writes are valid and run.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::null_servers;
 
-/// A folder in which a person types.
+/// The working directory of a user.
 struct Here(TempDir);
 
 impl Here {
@@ -30,7 +30,7 @@ impl Here {
         fs::read_to_string(self.path().join(file)).expect("it was written")
     }
 
-    /// Writes a lab with these flags, and does what its answer says to type next, with one round.
+    /// Writes a lab with these flags, and runs the next command that the output suggests, with one round.
     fn writes_a_lab_that_runs(&self, flags: &[&str], rows: [&str; 2]) -> String {
         let written = self.weigh(&[&["init"], flags].concat()).exits_with(0);
         let answer = written.answer();
@@ -51,7 +51,7 @@ impl Here {
 #[test]
 fn a_command_becomes_a_lab_that_runs_where_it_was_typed() {
     let here = Here::new();
-    // Relative to where it is typed, and not to where the lab lies.
+    // The path is relative to the working directory, and not to the lab's folder.
     std::os::unix::fs::symlink(weigh(), here.path().join("my-server")).expect("a link");
     let command = "./my-server null-server --listen {{addr}}";
     let lab = here.writes_a_lab_that_runs(&["--command", command], ["as it is", "the same again"]);
@@ -146,7 +146,7 @@ fn requests_come_from_what_a_browser_recorded_and_from_a_description() {
     );
 }
 
-/// A script for k6 with a threshold, and a request that is known only when it runs.
+/// A script for k6 with a threshold, and a request that is computed at run time.
 const SCRIPT: &str = "\
 import http from 'k6/http';
 export const options = { thresholds: { http_req_duration: ['p(95)<5000'], http_req_failed: ['rate<0.01'] } };
@@ -176,7 +176,7 @@ fn a_script_of_k6_becomes_requests_and_gates() {
     ];
     here.weigh(&flags).exits_with(0);
     here.weigh(&["check", "shop/shop.yaml"]).exits_with(0);
-    // One round gives no interval, so that the gate on a percentile stays open: exit code 4.
+    // One round gives no interval, so the gate on a percentile stays undecided: exit code 4.
     let run = here.weigh(&["lab", "shop/shop.yaml", "--rounds", "1"]);
     run.exits_with(4).shows("p95 value < 5000ms");
     let lab = here.read("shop/shop.yaml");

@@ -1,4 +1,4 @@
-//! How requests arrive in labs, and what they are filled with.
+//! Arrival of requests in labs, and data in requests.
 
 use e2e::{Run, World};
 
@@ -12,7 +12,7 @@ fn lab(load: &str, proof: &str) -> World {
     ))
 }
 
-/// Passed requests of each measurement; one that was disturbed was made again, and does not count.
+/// Passed requests of each measurement. A disturbed measurement was repeated, and does not count.
 fn sent(run: &Run) -> Vec<u64> {
     let recording = run.recording();
     let rounds = recording["rounds"].as_array().expect("rounds").clone();
@@ -28,7 +28,7 @@ fn phases_are_steps_and_ramps_one_after_the_other() {
     assert_eq!(sent(&run), [40, 40]);
     let model = run.recording()["load"]["model"].clone();
     assert_eq!(model["phases"][1]["rate_to_per_s"], 200.0, "{model:#}");
-    // A count ends them earlier.
+    // A count ends the measurements earlier.
     let run = lab(&format!("{load}  count: 25\n"), "").run().ran();
     assert_eq!(sent(&run), [25, 25]);
 }
@@ -55,7 +55,7 @@ fn a_count_and_a_duration_end_a_closed_loop_at_whichever_comes_first() {
     );
 }
 
-/// Rows and ranges are seen by the server: all of it, over both passes of the proof and the load.
+/// The server sees all rows and ranges, over both passes of the proof and the load.
 #[test]
 fn lines_of_json_and_ranges_are_filled_in_as_csv_is() {
     let rows = "{\"user\": \"ann\", \"age\": 7}\n{\"user\": \"bo\", \"age\": 9}\n";
@@ -70,7 +70,7 @@ fn lines_of_json_and_ranges_are_filled_in_as_csv_is() {
         let run = lab(&load, "").file("users.jsonl", rows).run().ran();
         assert_eq!(sent(&run), [40, 40]);
     }
-    // A range of one number is that number, on every request.
+    // A range of one number gives that number for every request.
     let proof = "proof: [{ask: '{{server.url}}/seen', json: '/by_path/~1page~15', exactly-per-request: 1}]\n";
     let load =
         "  connections: 1\n  count: 40\n  data: {ranges: {page: 5..5}}\n  path: '/page/{{page}}'\n";

@@ -1,5 +1,4 @@
-//! What `weigh lab`, `weigh check` and `weigh up` do: proofs, verdicts, costs, faults, and that
-//! nothing is left running.
+//! `weigh lab`, `weigh check` and `weigh up`: proofs, verdicts, costs, faults, and the end of all processes.
 
 mod action;
 mod chosen_load;

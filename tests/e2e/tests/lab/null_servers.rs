@@ -1,4 +1,4 @@
-//! Labs of null servers, for claims about how rounds are measured.
+//! Labs of null servers, for tests of the measurement of rounds.
 
 use std::path::Path;
 
@@ -25,8 +25,8 @@ pub(crate) fn lab(load: &str, variants: &str) -> World {
         .world()
 }
 
-/// Whether a delay of the second variant was found in its typical latency: the interval is between
-/// these, in microseconds.
+/// True if the typical latency shows the delay of the second variant. The interval must lie between these
+/// bounds, in microseconds.
 pub(crate) fn is_found(recording: &Path, least: f64, most: f64) -> bool {
     let summary = summary_of(recording);
     assert_eq!(summary["headline"], "latency_us_typical");
@@ -37,13 +37,13 @@ pub(crate) fn is_found(recording: &Path, least: f64, most: f64) -> bool {
         && end("difference_high").is_some_and(|high| high < most)
 }
 
-/// The command of a null server, as a lab has it.
+/// The command of a null server in the syntax of a lab.
 pub(crate) fn command() -> String {
     format!("'{}' null-server --listen {{{{addr}}}}", weigh().display())
 }
 
 impl NullServers {
-    /// Two equal servers under a load; 6 rounds after a warm-up of 100 ms.
+    /// Two equal servers under a load, with 6 rounds after a warm-up of 100 ms.
     pub(crate) fn under(load: &str) -> NullServers {
         NullServers {
             load: load.to_owned(),
@@ -74,13 +74,13 @@ impl NullServers {
         self
     }
 
-    /// The settings of the server, in place of `flag: --seed=1`.
+    /// The settings of the server, instead of `flag: --seed=1`.
     pub(crate) fn settings(mut self, settings: &'static str) -> NullServers {
         self.settings = settings;
         self
     }
 
-    /// What runs the server; without double quotes and backslashes.
+    /// The command that runs the server, without double quotes and backslashes.
     pub(crate) fn command(mut self, command: String) -> NullServers {
         self.command = command;
         self
@@ -92,13 +92,13 @@ impl NullServers {
         self
     }
 
-    /// Another system, in the lines of a lab.
+    /// Adds another system, in the syntax of a lab.
     pub(crate) fn beside(mut self, system: &str) -> NullServers {
         self.beside += system;
         self
     }
 
-    /// The variants, a line each, in place of one that is equal.
+    /// The variants, a line each, instead of one equal variant.
     pub(crate) fn variants(mut self, lines: &str) -> NullServers {
         lines.clone_into(&mut self.variants);
         self

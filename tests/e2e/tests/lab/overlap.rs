@@ -1,5 +1,5 @@
-//! Services that are slower than the gap to the next request: their requests overlap, and the difference is
-//! found all the same. Null servers with a known delay, compared by `weigh ab` as a user would.
+//! Services that are slower than the gap to the next request. Their requests overlap, and the difference must
+//! be found nevertheless. Null servers with a known delay are compared by `weigh ab`, as a user would do it.
 
 use std::fmt::Display;
 
@@ -7,18 +7,18 @@ use e2e::{Run, Server, weigh, weigh_command};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Runs of one comparison, so that a test ends within 40 s on cores that others leave alone.
+/// Number of runs of one comparison, so that a test ends within 40 s on undisturbed cores.
 const RUNS: usize = 2;
 
-/// How far outside of its interval the truth may lie, as a share of the baseline. An answer is
-/// some tens of microseconds late if its server wakes late.
+/// Tolerated distance of the truth from the interval, as a share of the baseline. A response is some tens of
+/// microseconds late if its server wakes late.
 const TOLERANCE: f64 = 0.01;
 
 /// Two null servers, each with a delay of its own.
 struct Pair {
     a: Server,
     b: Server,
-    /// Their delays, in microseconds.
+    /// Delays of both servers, in microseconds.
     delays_us: [f64; 2],
 }
 
@@ -27,7 +27,8 @@ struct Truth {
     headline: &'static str,
     difference: f64,
     tolerance: f64,
-    /// Bounds of the two figures, because answers take at least the delay: a latency is no smaller, a rate no larger.
+    /// Bounds of the two figures. Responses take at least the delay, so a latency is no smaller and a rate no
+    /// larger.
     bounds: [f64; 2],
 }
 
@@ -44,7 +45,7 @@ impl Pair {
         }
     }
 
-    /// Compares the two, and gives the answer in JSON.
+    /// Compares the two, and returns the JSON output.
     fn compare(&self, flags: &[&str]) -> Value {
         let folder = TempDir::with_prefix("weighbridge-e2e-").expect("a temporary folder");
         let url = |server: &Server| format!("http://{}/", server.address());
@@ -59,7 +60,7 @@ impl Pair {
         serde_json::from_str(&run.answer()).unwrap_or_else(|error| panic!("{error}: {run:?}"))
     }
 
-    /// The open loop: each request takes longer by the difference of the delays.
+    /// The truth in an open loop: each request takes longer by the difference of the delays.
     fn open(&self, _: &Value) -> Truth {
         let [a, b] = self.delays_us;
         Truth {
@@ -70,8 +71,8 @@ impl Pair {
         }
     }
 
-    /// The closed loop with one connection: the time from answer to answer grows by the difference of the
-    /// delays. The baseline shows the rest of that time, which the generator needs.
+    /// The truth in a closed loop with one connection: the time from response to response grows by the
+    /// difference of the delays. The rest of that time, which the generator needs, comes from the baseline.
     fn closed(&self, summary: &Value) -> Truth {
         let [a, b] = self.delays_us;
         let rate = summary["variants"][0]["metrics"]["requests_per_s"]["value"].as_f64();
@@ -84,7 +85,7 @@ impl Pair {
         }
     }
 
-    /// Returns the mistake of an answer, if it has one.
+    /// Returns the mistake in a summary, if there is one.
     fn mistake(summary: &Value, truth: &Truth) -> Option<String> {
         let [baseline, variant] = [0, 1].map(|index| &summary["variants"][index]);
         let metrics = [baseline, variant].map(|row| &row["metrics"][truth.headline]);
@@ -129,7 +130,8 @@ impl Pair {
         ))
     }
 
-    /// Claims that one of a few runs finds the truth. A run that the machine disturbed is no evidence.
+    /// Claims that at least one of a few runs finds the truth. A run that the machine disturbed is no
+    /// evidence.
     #[track_caller]
     fn is_right(&self, flags: &[&str], truth: fn(&Pair, &Value) -> Truth) {
         let (mut mistakes, mut disturbed) = (Vec::new(), Vec::new());
@@ -147,11 +149,11 @@ impl Pair {
     }
 }
 
-/// Share of the cores that other programs may use. Beyond it, an interval of 3 s is their doing.
+/// Share of the cores that other programs may use. With a larger share, they determine an interval of 3 s.
 const OTHERS_MAX: f64 = 0.25;
 
-/// True if the machine gave its processors to others. A verdict that another check withholds is a mistake on
-/// any machine.
+/// True if the machine gave its processors to other programs. A verdict withheld by another check is a
+/// mistake on any machine.
 fn is_disturbed(summary: &Value) -> bool {
     let variants = summary["variants"].as_array().into_iter().flatten();
     let checks: Vec<&Value> = variants

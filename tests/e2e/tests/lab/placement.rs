@@ -1,4 +1,4 @@
-//! Which core systems run on: the same in all variants, where one core is all that they may use.
+//! Placement of systems on cores. If systems may use one core only, it is the same core in all variants.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::null_servers::{self, NullServers};
 
-/// Servers at 100 requests a second, each of which writes down on which cores it may run.
+/// Servers at 100 requests a second. Each server records the cores that it may run on.
 fn servers() -> NullServers {
     let command = format!(
         "sh noted.sh {} {{{{flag}}}} {{{{again}}}}",
@@ -30,8 +30,8 @@ fn world(servers: NullServers) -> World {
 
 const ONE_CORE: &str = "limits: {cpus: 1}";
 
-/// Where the servers of all rounds were allowed to run, in the order of their starts. The first two
-/// starts are those of the proof, which nothing is measured in.
+/// The allowed cores of the servers of all rounds, in the order of their starts. The first two starts belong
+/// to the proof, and the proof measures no figures.
 fn cores_of_rounds(world: &World) -> Vec<String> {
     let text = fs::read_to_string(world.path().join("cores.txt")).expect("servers were started");
     let cores = text.lines().map(|line| line.rsplit('\t').next());
@@ -64,7 +64,7 @@ fn systems_of_one_core_run_on_the_same_one_in_all_variants() {
             assert_eq!(round["cores"]["server"], core, "{variant}");
         }
     }
-    // What is recorded is what was done.
+    // The recording matches the actual placement.
     let cores = cores_of_rounds(&world);
     assert_eq!(cores, vec![core.to_string(); 6]);
     run.shows_in_full("Each process of `server` ran on one core, the same for all variants");
@@ -86,7 +86,7 @@ fn a_core_that_is_too_narrow_is_given_up_before_anything_is_measured() {
     if !has_two_cores() {
         return judged::not_run("one core leaves nothing to choose");
     }
-    // Both use two fifths of a core: too much for one core, and not for two.
+    // Both use two fifths of a core. That is too much for one core, and not for two.
     let servers = servers().settings("flag: --burn=3900us, again: --seed=1");
     let run = world(servers.server_key(ONE_CORE)).run().ran();
     let recording = run.recording();
@@ -101,7 +101,7 @@ fn groups_that_the_lab_names_are_looked_at_one_by_one() {
     if !has_two_cores() {
         return judged::not_run("one core leaves nothing to choose");
     }
-    // With `busy`, one core is too narrow for the second group, and not for the first.
+    // With `busy`, one core is not enough for the second group, but it is for the first.
     let servers = servers()
         .key("groups: [[again], [busy]]")
         .server_key(ONE_CORE)

@@ -9,7 +9,7 @@ use e2e::{Run, processes_mentioning, wait_until, weigh, weigh_command};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A lab without variants: what is compared is two revisions of its server.
+/// A lab without variants. It compares two revisions of its server.
 const LAB: &str = "question: What does a change of the server cost?
 load: {rate: 200/s, duration: 300ms, path: /}
 warmup: 50ms
@@ -25,7 +25,7 @@ systems:
 baseline: {name: server}
 ";
 
-/// The build writes the server, whose delay stands in a file of its own.
+/// The build writes the server. A separate file contains the delay of the server.
 const BUILD: &str = "#!/bin/sh
 set -e
 printf '#!/bin/sh\\nexec WEIGH null-server --listen $1 --delay=%s\\n' \"$(cat delay)\" > server
@@ -114,7 +114,7 @@ impl Repository {
         serde_json::from_slice(&fs::read(last).expect("a recording")).expect("JSON")
     }
 
-    /// Nothing of a run is left, in the repository or beside it.
+    /// True if the run left no worktree, in the repository or next to it.
     fn is_clean(&self) -> bool {
         let worktrees = self.git(&["worktree", "list", "--porcelain"]);
         let left = fs::read_dir(self.path("state/weighbridge/worktrees"));
@@ -156,7 +156,7 @@ fn what_is_not_committed_counts_as_head_and_is_said() {
     let run = repository.weigh(&[]).exits_with(4);
     run.shows("with uncommitted changes");
     run.shows("`typical overhead < 500us` on head: broken");
-    // The index of the user is as it was.
+    // The user's git index is unchanged.
     let status = repository.git(&["status", "--porcelain"]);
     assert_eq!(status, " M delay\n?? not-yet-added\n");
     repository.expect_clean();
@@ -184,7 +184,7 @@ fn a_slower_commit_breaks_the_gate_and_one_that_fails_is_not_run() {
     assert_eq!(summary.trim_end(), comment.trim_end());
     repository.write("build.sh", "#!/bin/sh\necho no compiler; exit 1\n");
     repository.commit("failing");
-    // A gate that cannot be judged would come before what is not there.
+    // The missing number decides before a gate that cannot be judged.
     let run = repository.weigh(&["--base", "HEAD~1", "--undecided", "pass"]);
     let run = run.exits_with(5);
     run.shows("no compiler");
@@ -250,7 +250,7 @@ fn the_first_slower_of_sixteen_commits_is_found_and_one_that_fails_is_skipped() 
     let mut first_bad = String::new();
     for number in 1..=16 {
         repository.write("number", &number.to_string());
-        // The first that is measured is the eighth; it cannot be built.
+        // The first commit to measure is the eighth, and it cannot be built.
         let is_broken = number == 8;
         repository.write(
             "build.sh",
@@ -300,7 +300,7 @@ fn a_history_foretells_how_long_it_takes_and_a_gate_on_nobody_is_refused() {
     let second = repository.weigh(&foretold).exits_with(0);
     second.says("by 1 earlier run of `api` on this machine, a run of 6 rounds takes about ");
     second.says(" ms (typical)");
-    // Nobody knows the longest latency to a nanosecond.
+    // The longest latency is never exact to a nanosecond.
     let never = ["--gate", "max overhead < 1ns"];
     let undecidable = [&foretold[..], &never].concat();
     let run = repository.weigh(&undecidable).exits_with(2);

@@ -1,8 +1,8 @@
-//! A variant that does not do its work has no number, and its row says what was seen.
+//! A variant that does not do its work has no number, and its row shows the observation.
 
 use e2e::{Run, World};
 
-/// A lab of a gateway before an origin; the variant `b` differs in `flags`.
+/// A lab of a gateway before an origin. The variant `b` differs in `flags`.
 fn world(proof: &str, flags: &str) -> World {
     World::of_lab(&format!(
         "question: what does the gateway cost?\n\
@@ -116,7 +116,7 @@ fn ten_different_values_of_a_header_are_counted() {
 
 #[test]
 fn a_proof_that_leaves_something_behind_is_given_once_a_start() {
-    // A second one on the same systems would find that it is not the first.
+    // A second request on the same systems would find that it is not the first.
     let proof = "  - {name: new, request: {path: /first}, expect: {json: {/is_first: true}}}\n";
     let _ = run(proof, "--guids=1").ran();
     let run = world(proof, "--guids=1")
@@ -177,7 +177,7 @@ fn payload_sizes_are_each_compared_with_a_baseline_of_their_own() {
     );
     let path = &run.recording()["variants"][3]["requests"][0]["path"];
     assert_eq!(path, "/items?n=10");
-    // A row that a check withholds is compared with no other.
+    // A row that a check withholds is not compared with other rows.
     let overheads = rows.iter().filter(|row| {
         let overhead = &row["metrics"]["requests_per_s"]["overhead"];
         assert!(
@@ -240,11 +240,11 @@ fn an_answer_is_held_against_a_golden_body_members_and_headers() {
     }
 }
 
-/// The proof starts the systems for the first time, each round once more.
+/// The proof starts the systems for the first time, and each round starts them once more.
 #[test]
 fn what_is_proven_before_the_load_is_proven_again_in_every_round() {
     let proof = "  - {of: variants, name: a tampered token is refused, request: {headers: {X-Token: tampered}}, expect: {status: 401}}\n";
-    // From its third start on, that is from the second round, it trusts everybody.
+    // From its third start on, which is the second round, it accepts every token.
     let script = "echo start >> starts\n\
         [ $(wc -l < starts) -lt 3 ] || trusting=--trusting\n\
         exec SHOP --listen $1 $trusting\n";

@@ -1,8 +1,8 @@
-//! Labs over TLS and HTTP/2: the same proofs, scenarios and records as in the clear.
+//! Labs over TLS and HTTP/2, with the same proofs, scenarios and records as over plain HTTP/1.1.
 
 use e2e::{Run, World, modern};
 
-/// Flags of the server, its scheme, keys of `load`, and what the recording says of it.
+/// Flags of the server, its scheme, keys of `load`, and the protocol's name in the recording.
 struct Speech {
     flags: &'static str,
     scheme: &'static str,

@@ -1,4 +1,4 @@
-//! What a lab shows of itself while it runs.
+//! Metrics that a lab publishes while it runs.
 
 use std::process::Stdio;
 
@@ -23,7 +23,7 @@ fn prometheus_reads_rounds_variants_and_what_systems_cost() {
         .spawn()
         .unwrap();
     let mut seen = String::new();
-    // What a system cost is known when its round is over.
+    // The cost of a system is published after its round.
     wait_until("a second round is measured", PATIENCE, || {
         seen = get(port, "/metrics").unwrap_or_default();
         let round = sample(&seen, "weighbridge_round");
@@ -35,7 +35,7 @@ fn prometheus_reads_rounds_variants_and_what_systems_cost() {
     for variant in ["plain", "again"] {
         let passed =
             format!("weighbridge_requests_total{{target=\"{variant}\",outcome=\"passed\"}}");
-        // At least the first round; loads that warm up are not in it.
+        // At least the first round. Warm-up loads do not count.
         let passed = sample(&seen, &passed).unwrap_or_default();
         assert!((50.0..=150.0).contains(&passed), "{variant}: {seen}");
         let labels = format!("target=\"{variant}\",system=");
@@ -47,7 +47,7 @@ fn prometheus_reads_rounds_variants_and_what_systems_cost() {
     let _ = world.finish(child).ran();
 }
 
-/// Every metric that a panel of the dashboard asks for.
+/// Every metric that a panel of the dashboard queries.
 fn names_in_the_dashboard() -> Vec<String> {
     let text = include_str!("../../../../deploy/grafana/weighbridge.json");
     let dashboard: Value = serde_json::from_str(text).expect("it is JSON");

@@ -1,4 +1,4 @@
-//! Several instances behind a real balancer: all serve, every answer is counted, and nothing is left
+//! Several instances behind a real balancer. All serve, every response is counted, and no process is left
 //! running.
 
 use std::fs;
@@ -29,7 +29,7 @@ fn lab(load: &str, flags: &str, keys: &str) -> World {
     ))
 }
 
-/// What every process of the world has in its command line; `weigh` too, while it runs.
+/// A text that every process of the world has in its command line. While `weigh` runs, it has the text too.
 fn folder_of(world: &World) -> String {
     let name = world.path().file_name().expect("a folder has a name");
     name.to_string_lossy().into_owned()
@@ -176,7 +176,7 @@ fn an_interrupt_leaves_neither_instances_nor_balancer() {
     let world = lab(load, "", "    balance: leastconn\n");
     let child = world.start();
     let folder = folder_of(&world);
-    // weigh, the balancer, and whichever comes first: one instance or four.
+    // weigh, the balancer, and one or four instances, depending on the order.
     wait_until("a measurement is under way", PATIENCE, || {
         processes_mentioning(&folder).len() >= 3
             && fs::read_dir(world.path().join("recordings")).is_ok_and(|recordings| {
@@ -244,7 +244,7 @@ fn a_lab_that_cannot_be_meant_is_refused_before_anything_starts() {
 
 #[test]
 fn the_highest_rate_that_is_sustained_is_found() {
-    // One request after the other, 10 ms each: never more than 100 a second.
+    // One request after the other with 10 ms each, so never more than 100 a second.
     let load = "load:\n  capacity: {from: 10/s, to: 640/s, step-percent: 100, p99-below: 900ms}\n  \
                 duration: 2s\n  path: /items\nrounds: 1\nwarmup: 0s\n";
     let world = World::of_lab(&format!(
@@ -273,7 +273,7 @@ fn the_highest_rate_that_is_sustained_is_found() {
     );
     assert_eq!(sustained("slow"), 10.0, "11 a second at the most");
     let answer = run.full();
-    // A machine that is too busy for a verdict has no such table.
+    // If the machine is too busy for a verdict, there is no such table.
     let is_withheld = ["quick", "slow"].map(|variant| run.verdict_of(variant).contains("invalid"));
     assert!(
         answer.contains("The highest rate sustained, by round") || is_withheld == [true, true],

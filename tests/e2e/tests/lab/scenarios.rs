@@ -1,4 +1,4 @@
-//! Requests that follow one another, with `weigh load --scenario` and in labs; data in labs.
+//! Requests that follow one another, with `weigh load --scenario` and in labs. Data in labs.
 
 use e2e::{Run, Server, World, shop, weigh_command};
 use serde_json::Value;
@@ -62,7 +62,8 @@ fn a_scenario_sends_its_steps_in_order_with_what_was_captured() {
 #[test]
 fn a_capture_that_finds_nothing_is_mismatched_and_the_rest_of_its_iteration_is_skipped() {
     let run = scenario("user\nann\nstranger\n", &["-n", "4"]).exits_with(3);
-    // The login of `stranger` is answered with 200, which is not the status expected; it has no token either.
+    // The response to the login of `stranger` has status 200 instead of the expected one, and has no token
+    // either.
     for words in [
         "expected status 201, found 200",
         "passed 2, mismatched 2 (status 2)",
@@ -119,7 +120,7 @@ fn a_lab_measures_a_scenario_and_records_its_steps() {
 
 #[test]
 fn rows_of_a_file_go_round_in_a_lab() {
-    // What was sent can be read from what the server counted.
+    // The counts of the server show the requests that were sent.
     let proof = |path: &str, count: f64| {
         format!(
             "  - {{ask: '{{{{server.url}}}}/seen', json: '/by_path/~1{path}', exactly-per-request: {count}}}\n"
@@ -127,7 +128,7 @@ fn rows_of_a_file_go_round_in_a_lab() {
     };
     let proofs = format!("proof:\n{}{}", proof("ann", 0.5), proof("bo", 0.5));
     let load = "  data: users.csv\n  path: '/{{user}}'\n";
-    // In the proof every request is sent as the first slot would send it.
+    // The proof sends every request as the first slot would send it.
     let run = lab(load, "")
         .file("users.csv", "user\nann\nbo\n")
         .run()

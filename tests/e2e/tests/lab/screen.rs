@@ -12,7 +12,7 @@ fn screen(flags: &[&str]) -> (String, World) {
     let lab = world.lab().display().to_string();
     let all = [&["lab", lab.as_str()], flags].concat();
     let (text, code) = on_a_terminal(&all, world.path());
-    // A busy machine may fail a check, which withholds the verdict.
+    // A busy machine may fail a check, and then the verdict is withheld.
     assert!(matches!(code, Some(0 | 7)), "{code:?}: {text}");
     (text, world)
 }
@@ -25,7 +25,7 @@ fn a_terminal_shows_the_variants_round_by_round_without_a_verdict() {
         text.find(&title)
             .unwrap_or_else(|| panic!("{title}: {text}"))
     };
-    // From the first round on, and with an interval as soon as there can be one.
+    // From the first round on, and with an interval as soon as possible.
     let (first, last) = (table("1 round"), table("6 rounds"));
     assert!(first < last, "{text}");
     assert!(
@@ -35,7 +35,7 @@ fn a_terminal_shows_the_variants_round_by_round_without_a_verdict() {
     let six = &text[last..];
     let row = six.lines().find(|line| line.contains("again ")).unwrap();
     match row.contains("no number") {
-        // A check withheld it, which the live table says as the report does.
+        // A check withheld it, and the live table shows that like the report.
         true => judged::not_run("others had the processors"),
         false => {
             judged::ran();

@@ -1,10 +1,10 @@
-//! Variants that are sent other requests than their baseline: the same work asked for in another way.
+//! Variants that receive other requests than their baseline: the same work, requested in another way.
 
 use e2e::{World, fixture, summary_of, unwrapped};
 use serde_json::Value;
 
-/// A server that knows hashes and lists; the variant `hash` sends a hash, with or without its text once
-/// after each start, and `list` the two requests in one.
+/// A server that supports hashes and lists. The variant `hash` sends a hash, with or without its text once
+/// after each start. The variant `list` sends the two requests in one.
 fn world(load: &str, prepare: &str, answer: &str) -> World {
     World::of_lab(&format!(
         "question: what does another way of asking cost?\n\
@@ -51,7 +51,7 @@ fn each_variant_is_sent_its_own_at_the_same_planned_times() {
     assert_eq!(asked.len(), 3);
     let text = named(&recording, "text");
     assert!(text["requests"].is_null() && text["prepared"].is_null());
-    // The hash was known after every start, and every list was whole: no answer was wrong.
+    // The server had the hash after every start, and every list was complete, so no response was wrong.
     for round in recording["rounds"].as_array().expect("rounds") {
         assert_eq!(round["outcomes"]["passed"], 30, "{round:#}");
         assert_eq!(round["planned"], 30);
@@ -60,7 +60,7 @@ fn each_variant_is_sent_its_own_at_the_same_planned_times() {
 
 #[test]
 fn the_report_says_what_was_sent_and_what_an_operation_costs() {
-    // It stands beside figures only, and a machine without time for the generator has none.
+    // The column appears only next to figures. A machine without time for the generator has no figures.
     let Some(run) = world(COUNT, REGISTER, "operations").believed() else {
         return;
     };

@@ -1,4 +1,4 @@
-//! Rounds side by side: all variants are up at once, and what the machine does to one it does to all.
+//! Rounds side by side: all variants are up at once, and every disturbance of the machine hits all of them.
 
 use e2e::{ATTEMPTS, PATIENCE, Run, World, rounds_of, wait_until, weigh};
 use rustix::process::{Pid, Signal, kill_process};
@@ -25,7 +25,7 @@ fn every_due_time_is_one_request_to_each_variant_at_once() {
         assert_eq!(one["planned"], 100);
         assert_eq!(one["planned"], other["planned"]);
         assert_eq!(one["left_out"]["cycles"], 100);
-        // They began within a moment, not one after the other.
+        // They began at nearly the same time, not one after the other.
         let began = |round: &Value| round["started_offset_us"].as_u64().expect("a time");
         assert!(
             began(one).abs_diff(began(other)) < 500_000,
@@ -79,7 +79,7 @@ variants:
     };
     let slow = lab("1.2").run_with(&["--quick", "--rounds", "3"]).ran();
     let load = &slow.recording()["load"];
-    // On a machine that is too busy to start anything fast, all are kept.
+    // On a machine that is too busy for a fast start, all systems are kept.
     if load["keeps_systems"] == true {
         return judged::not_run(e2e::MACHINE_UNFIT);
     }
@@ -113,7 +113,7 @@ fn a_variant_that_stalls_shows_it_and_the_others_do_not() {
     let variants =
         "  - {name: stalls, with: {server.flag: --stall=300ms@500ms}}\n  - {name: again}\n";
     let recording = lab(OPEN, variants).run().recording();
-    // From the recording: a machine that is too busy for a verdict shows the stall all the same.
+    // Read from the recording, because a machine that is too busy for a verdict shows the stall nevertheless.
     let longest_window_ms = |name: &str| -> u64 {
         let rounds = rounds_of(&recording, name);
         let windows = rounds
@@ -125,7 +125,7 @@ fn a_variant_that_stalls_shows_it_and_the_others_do_not() {
     // Thirty requests waited for up to 300 ms, in each round.
     let stalled_ms = longest_window_ms("stalls");
     assert!(stalled_ms > 1_000, "{stalled_ms} ms");
-    // A server that waits uses no core, so its stall disturbs nobody and costs no other variant a cycle.
+    // A server that waits uses no core, so its stall costs no other variant a cycle.
     let rounds = rounds_of(&recording, "again");
     let neighbors = rounds
         .iter()

@@ -1,4 +1,4 @@
-//! A closed loop side by side: the load moves from variant to variant in slices of time; searches for the
+//! A closed loop side by side. The load moves from variant to variant in slices of time. Searches for the
 //! highest rate advance in turns.
 
 use e2e::{ATTEMPTS, World, summary_of};
@@ -26,7 +26,7 @@ fn a_closed_loop_moves_from_variant_to_variant_in_slices() {
     assert!(rounds.len() >= 18, "{}", rounds.len());
     for round in rounds {
         let slices = &round["slices"];
-        // A third of 100 ms would be more than 30 ms, so those do not count. 15 cycles come to 1 s.
+        // A third of 100 ms would be more than 30 ms, so 30 ms do not count. 15 cycles make 1 s.
         assert_eq!(slices["uncounted_us"], 30_000);
         let cycles = number(&round["left_out"]["cycles"]);
         assert_eq!(cycles, 15);
@@ -38,8 +38,8 @@ fn a_closed_loop_moves_from_variant_to_variant_in_slices() {
                 .into(),
         );
         assert_eq!(counted, cycles - left_out, "a window is a slice");
-        // The time is that of these requests at the rate that was found: of 15 slices about 1 s, and
-        // windows of equal width fill it.
+        // The time that these requests take at the measured rate. For 15 slices it is about 1 s, and windows
+        // of equal width fill it.
         let elapsed_us = number(&round["elapsed_us"]);
         let planned_us = counted * 1_000_000 / 15;
         assert!(
@@ -64,7 +64,8 @@ fn a_server_that_burns_processor_time_is_slower_in_rate() {
         let metrics = &summary["variants"][1]["metrics"];
         let rate = &metrics["requests_per_s"]["overhead"];
         let cpu = &metrics["cpu_us_per_request"]["overhead"];
-        // What it burns is for all its requests: counted for fewer, it would be more than 200 us.
+        // The burned time belongs to all its requests. Divided by fewer requests, it would be more than 200
+        // us.
         let burnt_us = cpu["difference"].as_f64();
         if rate["claim"] == "lower" && burnt_us.is_some_and(|us| (150.0..=230.0).contains(&us)) {
             judged::ran();
@@ -140,7 +141,7 @@ fn searches_for_the_highest_rate_take_turns_and_a_crash_ends_its_own_only() {
             "{variant}"
         );
     }
-    // The first rates of all come before the second rate of any.
+    // The first rates of all variants come before the second rate of any variant.
     let talk = run.talk();
     let tried: Vec<&str> = talk
         .lines()

@@ -1,4 +1,4 @@
-//! Nothing is left running, however `weigh` ends.
+//! No process is left running, regardless of the way `weigh` ends.
 
 use std::io::Read as _;
 use std::process::{Child, Stdio};
@@ -15,7 +15,7 @@ fn long_running() -> World {
         .leaves_daemons()
 }
 
-/// Waits until a round is under way: server and daemon are there.
+/// Waits until a round runs, with server and daemon.
 fn wait_for_load(world: &World) {
     let marker = world.marker();
     wait_until("the server and its daemon run", PATIENCE, || {

@@ -1,4 +1,4 @@
-//! A lab at several loads: a recording for each, and the curve of them.
+//! A lab at several loads: a recording for each, and a curve over all.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ fn each_load_has_its_recording_and_all_are_one_curve() {
         6,
         "gates: [later typical overhead < 1s]",
     )
-    // A level that the machine disturbed has no interval; that is no business of this claim.
+    // A level that the machine disturbed has no interval. This test does not check intervals.
     .run_with(&["--undecided", "pass"])
     .ran();
     let folder = run.recording_folder();
@@ -58,13 +58,13 @@ fn each_load_has_its_recording_and_all_are_one_curve() {
         for name in ["report.html", "report.md"] {
             assert!(own.join(name).exists(), "{name}");
         }
-        // Each is a recording like any other.
+        // Each level is an ordinary recording.
         report(&own, &["--full"]).ran().shows("side by side");
     }
     for words in ["50 requests/s", "100 requests/s", "200 requests/s", "later"] {
         run.shows(words);
     }
-    // Rendered again, it says the same, but for gates, which are no part of a recording.
+    // A second rendering gives the same text except for gates, because a recording does not contain gates.
     let again = report(&folder, &[]).ran().answer();
     assert!(run.answer().starts_with(again.trim_end()), "{again}");
     let page = report(&folder, &["--format", "html"]).ran().answer();
@@ -87,7 +87,7 @@ fn connections_are_swept_as_well_and_a_commit_has_one_verdict() {
     assert_eq!(curve["levels"][0]["load"], "1 connection");
     assert_eq!(curve["levels"][1]["load"], "4 connections");
     assert_eq!(curve["metric"], "requests_per_s");
-    // Proven with the lowest level.
+    // The lowest level is used for the proof.
     let mut check = world.command("check");
     Run::of(check.output().expect("weigh starts")).exits_with(0);
     let mut bisect = world.command("bisect");

@@ -1,4 +1,4 @@
-//! Who is up beside whom: groups, shared systems, and variants that cannot be up together.
+//! Variants that run at the same time: groups, shared systems, and variants that cannot run together.
 
 use std::net::TcpListener;
 
@@ -47,7 +47,7 @@ fn groups_that_the_lab_names_are_measured_one_after_the_other() {
 fn a_variant_that_burns_a_core_is_in_a_group_of_its_own() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     if cores > 4 {
-        // Half a core crowds none of the others there.
+        // Half a core does not crowd the other variants there.
         judged::not_run(e2e::MACHINE_UNFIT);
         return;
     }
@@ -67,10 +67,10 @@ fn a_variant_that_burns_a_core_is_in_a_group_of_its_own() {
         let summary = summary_of(&run.recording_folder());
         let overhead =
             |row: usize| &summary["variants"][row]["metrics"]["latency_us_p50"]["overhead"];
-        // Nothing where a check withholds the verdict, since the machine was too busy.
+        // `None` if a check withholds the verdict because the machine was too busy.
         let low = overhead(2)["difference_low"].as_f64();
         let of_light = overhead(1)["difference"].as_f64();
-        // The light one is told from its baseline as if the burner were not there.
+        // The light variant is compared with its baseline as if the burner did not exist.
         if low.is_some_and(|low| low > 3_000.0) && of_light.is_some_and(|it| it.abs() < 300.0) {
             assert_eq!(overhead(2)["claim"], "higher");
             judged::ran();
@@ -86,10 +86,10 @@ fn free_port() -> u16 {
     free.expect("a free port").port()
 }
 
-/// Runs a null server on the port that is given first, and beside it the command that follows.
+/// Runs a null server on the port in the first argument, and in parallel the command that follows.
 const TWICE: &str = "\"$2\" null-server --listen \"127.0.0.1:$1\" & shift; exec \"$@\"\n";
 
-/// A command that listens where it is told to, and always on this port.
+/// A command that listens at its configured address, and always on this port.
 fn twice(port: u16) -> String {
     format!("sh twice.sh {port} {}", null_servers::command())
 }
@@ -133,12 +133,12 @@ fn a_pair_that_fills_the_core_it_is_pinned_to_is_measured_in_turn() {
     let run = world.run_with(&["--rounds", "1"]).ran();
     let recording = run.recording();
     assert_eq!(recording["measured"]["order"], "in-turn");
-    // Decided in the first round, of which nothing is lost.
+    // Decided in the first round, and the round is not lost.
     assert_eq!(rounds_of(&recording, "burner").len(), 1);
     run.shows("`burner` and its baseline together would use");
 }
 
-/// A lab whose servers need an origin that they share, which this command runs.
+/// A lab with servers that need a shared origin. This command runs the origin.
 fn sharing(origin: &str) -> World {
     NullServers::under("{rate: 100/s, duration: 300ms, path: /}")
         .warmup("50ms")
@@ -215,7 +215,7 @@ fn each_request_of_a_rotation_is_recorded_apart() {
             [&json!(30), &json!(10)]
         );
     }
-    // One request has nothing to be told from.
+    // With one kind of request there is no second kind to compare.
     let one = servers()
         .variants("  - {name: again}\n")
         .world()

@@ -1,4 +1,4 @@
-//! Rounds that go on until an interval is narrow, and what is said when it does not become so.
+//! Rounds that continue until an interval is narrow, and the message if it stays wide.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What becomes of variants that do not do their work, and of those that do.
+//! Verdicts on variants that do their work, and on variants that do not.
 
 use e2e::{MACHINE_UNFIT, Run, World};
 
@@ -36,7 +36,7 @@ fn a_variant_that_answers_with_another_status_gets_no_number() {
 
 #[test]
 fn a_variant_that_turns_wrong_under_load_gets_no_number() {
-    // Honest for the proof and the first answers of the load, wrong after that.
+    // Honest for the proof and the first responses of the load, wrong after that.
     World::new()
         .variant("turncoat", "server.answer: errors, server.honest: 50")
         .run()
@@ -91,9 +91,8 @@ fn a_failing_baseline_leaves_no_number_at_all() {
 
 #[test]
 fn the_same_server_twice_shows_no_difference() {
-    // At 95 %, one run in twenty claims a difference by design. Three claims in
-    // five runs would happen by chance in one of 860 cases; a tool that claims
-    // what is not there fails this quickly.
+    // At 95 %, one run in twenty claims a difference by design. Three claims in five runs would happen by
+    // chance in one of 860 cases. A tool that claims differences without a cause fails this quickly.
     let runs: Vec<Run> = (0..5)
         .map(|_| {
             let world = World::new().variant("twin", "server.answer: ok");
@@ -106,7 +105,7 @@ fn the_same_server_twice_shows_no_difference() {
         .filter(|verdict| *verdict == "slower" || *verdict == "faster")
         .count();
     assert!(claims <= 2, "{verdicts:?}");
-    // A tool that never answers is no better: on a quiet machine all five do.
+    // A tool that never gives a verdict is no better. On a quiet machine all five runs have one.
     if runs.iter().all(Run::is_machine_unfit) {
         judged::not_run(MACHINE_UNFIT);
         return;
@@ -122,8 +121,7 @@ fn the_same_server_twice_shows_no_difference() {
 
 #[test]
 fn a_planted_delay_is_found_with_its_size() {
-    // On a machine that is busy with other things the tails of both may hide two milliseconds; not
-    // three times in a row.
+    // On a busy machine the tails of both may hide two milliseconds, but not three times in a row.
     let weighed = || {
         World::new()
             .variant("slow", "server.delay: 2000")

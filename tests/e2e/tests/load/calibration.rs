@@ -1,8 +1,8 @@
-//! The known weight: figures of `weigh load` against a server whose figures are set.
+//! The known weight: figures of `weigh load` against a server with set figures.
 //!
-//! Bounds are generous, so that a busy machine does not break a claim, and yet narrow enough that
-//! coordinated omission, a dropped request or an unread body would. `cargo xtask calibrate` prints
-//! how close they really are.
+//! Bounds are generous, so that a busy machine does not break a claim. They are narrow enough that
+//! coordinated omission, a dropped request or an unread body breaks a claim. `cargo xtask calibrate` prints
+//! the actual deviations.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use std::process::{Child, Stdio};
 use e2e::{Run, weigh_command};
 use serde_json::Value;
 
-/// A running `weigh null-server`, ended when dropped.
+/// A running `weigh null-server`. Dropping it ends the process.
 struct NullServer {
     child: Child,
     url: String,
@@ -49,7 +49,7 @@ impl NullServer {
         document["summary"]["variants"][0].clone()
     }
 
-    /// What `GET /seen` tells.
+    /// The JSON response to `GET /seen`.
     fn seen(&self) -> Value {
         let address = self.url.trim_start_matches("http://").trim_end_matches('/');
         let mut stream = TcpStream::connect(address).expect("the server is there");
@@ -65,7 +65,7 @@ impl NullServer {
 
 impl Drop for NullServer {
     fn drop(&mut self) {
-        // It may have ended by itself, which the test has noticed then.
+        // The server may have ended by itself, and then the test has noticed it.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -130,7 +130,7 @@ fn a_closed_loop_on_a_single_server_waits_for_the_others() {
         .as_f64()
         .expect("a figure")
         / 1e3;
-    // Ten connections times 2 ms of service: Little's law with a busy server.
+    // Ten connections times 2 ms of service give 20 ms, by Little's law with a busy server.
     assert!((16.0..24.0).contains(&found_ms), "{found_ms} ms");
 }
 
@@ -149,7 +149,7 @@ fn every_way_to_spoil_an_answer_has_its_outcome() {
     assert_eq!(outcomes["failed"]["timeout"], 2, "{outcomes:#}");
     let broken = outcomes["failed"]["reset"].as_u64().unwrap()
         + outcomes["failed"]["closed"].as_u64().unwrap()
-        // Of a kept connection that ends, the sender cannot tell whether the request was read.
+        // When a kept connection closes, the sender cannot see if the server read the request.
         + outcomes["failed"]["closed_idle"].as_u64().unwrap_or(0);
     assert_eq!(broken, 3, "{outcomes:#}");
     assert_eq!(outcomes["passed"], 297);

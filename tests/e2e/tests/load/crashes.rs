@@ -1,5 +1,5 @@
-//! A target that freezes or dies in the middle of a load: rates are over the time of the load, and no
-//! gate on failures covers it up.
+//! A target that freezes or dies in the middle of a load. Rates refer to the time of the load, and a gate on
+//! failures does not hide the crash.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use e2e::{PATIENCE, Run, Server, wait_until, weigh, weigh_command};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// A null server, at 1 ms an answer.
+/// A null server with 1 ms per response.
 fn null_server() -> Server {
     Server::of(&weigh(), &["null-server", "--delay", "1ms"])
 }
 
-/// Starts a load on it that is recorded as JSON.
+/// Starts a load on it, with a recording as JSON.
 fn start(server: &Server, flags: &[&str]) -> Child {
     weigh_command()
         .arg("load")
@@ -25,7 +25,7 @@ fn start(server: &Server, flags: &[&str]) -> Child {
         .expect("weigh starts")
 }
 
-/// Waits until the server has answered some requests of the load.
+/// Waits until the server has responded to some requests of the load.
 fn is_loaded(server: &Server) {
     wait_until("the load has begun", PATIENCE, || {
         server.get("/seen")["requests"].as_u64().unwrap_or(0) > 50
@@ -84,7 +84,7 @@ fn the_rate_of_a_frozen_server_is_over_the_time_of_the_load() {
             assert!(share <= 1.0, "{check:#}");
         }
     }
-    // The reasons are there for programs.
+    // The JSON contains the reasons.
     let reasons = result["failures"].as_array().expect("failures");
     assert!(
         reasons.iter().any(|it| it["kind"] == "timeout"),
@@ -169,13 +169,13 @@ fn a_full_disk_is_no_place_for_an_answer() {
     ] {
         let _ = into(flags, full().into()).exits_with(5);
     }
-    // A reader that went away has read all that it wanted.
+    // A reader that closed the pipe has read all that it wanted.
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let _ = into(&["completions", "bash"], writer.into()).exits_with(0);
 }
 
-/// How long a load lasts that is over at once.
+/// The duration of a load that is over at once.
 #[test]
 fn a_number_of_requests_ends_a_load_with_the_last_outcome() {
     let server = Server::start(&["--delay-us", "20000"]);

@@ -1,4 +1,4 @@
-//! Encoded bodies, and answers of which several statuses are right.
+//! Encoded bodies, and requests with several correct statuses.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use e2e::{Run, Server, weigh, weigh_command};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The body of a null server, and one that differs from it.
+/// The body of a null server, and a different body.
 const BODY: &str = "{\"data\":{\"fill\":\"\"}}";
 const OTHER: &str = "{\"data\":{\"fill\":\"x\"}}";
 
@@ -45,7 +45,7 @@ fn a_body_is_compared_as_it_reads_whatever_its_encoding() {
         &["--encoding", "br"],
         &["--encoding", "zstd"],
         &["--encoding", "gzip,br"],
-        // Other bytes each time, as gzip with the time in its header.
+        // Different bytes each time, like gzip with the time in its header.
         &["--encoding", "gzip", "--encoding-varies"],
     ] {
         let server = encoding(flags);
@@ -59,10 +59,10 @@ fn a_body_is_compared_as_it_reads_whatever_its_encoding() {
     }
 }
 
-/// What a server answers to the head of a request, by how many requests of the connection came before it.
+/// Response of a server to the head of a request, given the number of earlier requests of the connection.
 type Answering = fn(&str, u64) -> Vec<u8>;
 
-/// A server on a free port, which it returns.
+/// Starts a server on a free port. Returns the port.
 fn serving(answering: Answering) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("it listens").port();
@@ -91,7 +91,7 @@ fn answer(stream: &TcpStream, answering: Answering) {
     }
 }
 
-/// Answers every second request with 429, whatever is asked.
+/// Responds to every second request with 429, regardless of the request.
 fn limiting() -> u16 {
     serving(|_, before| match before % 2 {
         0 => b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".to_vec(),
@@ -101,7 +101,7 @@ fn limiting() -> u16 {
 
 /// Compresses its body if the request accepts gzip.
 fn compressing() -> u16 {
-    // By Python: gzip.compress(b'{"data":{"name":"' + b'x' * 600 + b'"}}', mtime=0)
+    // Created by Python: gzip.compress(b'{"data":{"name":"' + b'x' * 600 + b'"}}', mtime=0)
     const GZIP: [u8; 46] = [
         31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 171, 86, 74, 73, 44, 73, 84, 178, 170, 86, 202, 75, 204,
         77, 85, 178, 82, 170, 24, 5, 163, 128, 6, 64, 169, 182, 22, 0, 133, 242, 58, 198, 108, 2,
@@ -140,7 +140,7 @@ fn a_compressing_service_is_compared_with_a_plain_one_by_what_bodies_say() {
     run.shows("Bodies of responses");
     run.shows("gzip");
     run.shows("plain");
-    // The same body of another length is other work, whatever its encoding.
+    // A similar body of another length is different work, regardless of its encoding.
     let longer = encoding(&["--encoding", "gzip", "--body", "100"]);
     let urls = [&plain, &longer].map(|it| format!("http://{}/", it.address()));
     ab(urls, &[]).exits_with(3);
@@ -159,7 +159,7 @@ fn a_service_that_compresses_when_asked_is_said_to_do_so() {
     assert!(shown.contains("gzip"), "{shown}");
 }
 
-/// Compresses one body of four, as a cache that fills does.
+/// Compresses one body of four, like a cache that is being filled.
 fn compressing_at_times() -> u16 {
     serving(|_, before| {
         let coding = match before % 4 {

@@ -1,4 +1,4 @@
-//! `weigh load` as a user of other load generators meets it.
+//! `weigh load` from the view of a user of other load generators.
 
 use e2e::{Run, Server, weigh_command};
 use serde_json::Value;
@@ -38,7 +38,7 @@ fn the_same_answers_are_right_when_only_the_status_counts() {
 
 #[test]
 fn a_target_that_is_not_there_is_said_so() {
-    // Port 9 of loopback: discard, not in use.
+    // Port 9 of loopback (discard) is not in use.
     let output = weigh_command()
         .args(["load", "http://127.0.0.1:9/", "-n", "3", "-c", "1"])
         .output()
@@ -55,7 +55,7 @@ fn a_load_without_an_answer_has_no_figures_of_one() {
     let run = Run::of(output.expect("weigh starts")).exits_with(3);
     run.shows("100 % of the requests had no complete answer");
     run.shows("Latency – – –");
-    // The time of the load is known, a cost of a request is not.
+    // The time of the load can be printed. The cost of a request is unknown.
     let text = run.answer();
     assert!(!text.contains(" 0 us"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! The answer of `weigh load` in every layout, and the same from its recording.
+//! The output of `weigh load` in every layout, and the same output from its recording.
 
 use std::path::Path;
 

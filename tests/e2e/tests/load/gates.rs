@@ -1,9 +1,10 @@
-//! Gates on a single load: judged on its blocks, said in every layout, and seen by the exit code.
+//! Gates on a single load. They are judged on its blocks, reported in every layout, and visible in the exit
+//! code.
 
 use e2e::{Run, Server, weigh_command};
 use serde_json::Value;
 
-/// One second at 600/s: blocks of 25 answers, enough for a median and too few for p99.
+/// One second at 600/s: blocks of 25 responses, enough for a median and too few for p99.
 const LOAD: [&str; 6] = ["-r", "600", "-z", "1s", "-c", "8"];
 
 fn gates<'a>(gates: &[&'a str], rest: &[&'a str]) -> Vec<&'a str> {
@@ -30,7 +31,7 @@ fn a_limit_that_is_kept_is_zero_and_one_that_is_not_is_four() {
         "{}",
         run.answer()
     );
-    // Nothing is claimed of a tail that so few requests do not show.
+    // A small number of requests does not show this tail, so the gate is undecided.
     let tail = ["p99.9 value < 10s"];
     let run = server.load(&gates(&tail, &[])).exits_with(4);
     assert!(run.answer().contains("Load for longer"), "{}", run.answer());
@@ -42,7 +43,7 @@ fn every_layout_says_what_became_of_a_gate() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("run.json");
     let recording = path.to_str().expect("a path of ours");
-    // Slow enough that a busy machine does not keep the generator from its work for most of the load.
+    // Slow enough that a busy machine does not delay the generator for most of the load.
     let server = Server::start(&["--delay-us", "2000"]);
     let gate = "p50 value < 1ns";
     for format in ["text", "md", "html", "csv", "junit", "comment", "json"] {
@@ -55,12 +56,12 @@ fn every_layout_says_what_became_of_a_gate() {
             "{format}: {answer}"
         );
     }
-    // Scripts parse what other tools print, so the gate is said beside it.
+    // Scripts parse the output format of another tool, so the gate is reported on standard error.
     let run = server.load(&gates(&[gate], &["--format", "k6", "--record", recording]));
     let run = run.exits_with(4);
     serde_json::from_str::<Value>(&run.answer()).expect("k6's JSON and nothing else");
     run.says("gate broken: p50 value < 1ns");
-    // The recording has the blocks, so it is judged the same.
+    // The recording contains the blocks, so the gate has the same result.
     let report = |gate: &str| {
         let mut command = weigh_command();
         command.args(["report", recording, "--gate", gate]);

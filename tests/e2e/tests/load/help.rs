@@ -1,4 +1,4 @@
-//! The help of `weigh load`, which is the first thing that people read.
+//! The help of `weigh load`, because people read it first.
 
 use e2e::{Run, weigh_command};
 

@@ -1,4 +1,4 @@
-//! What `weigh load` and the null server do, as a user of other load generators meets them.
+//! Tests of `weigh load` and the null server, from the view of a user of other load generators.
 
 mod calibration;
 mod crashes;

@@ -23,7 +23,7 @@ fn server(is_http2: bool, offered: Option<&'static str>) -> Modern {
     Modern::start(speech, |_| Act::answer(r#"{"data":{"test":{"id":"1"}}}"#))
 }
 
-/// Runs `weigh load` on it; the scheme is part of the call.
+/// Runs `weigh load` on the server. The scheme is part of the call.
 fn load(scheme: &str, server: &Modern, flags: &[&str]) -> Run {
     let output = weigh_command()
         .arg("load")
@@ -63,7 +63,7 @@ fn https_is_spoken_with_those_whom_the_user_trusts() {
     let run = load("https", &server, &["-n", "9", "--insecure"]).ran();
     let words = "HTTP/1.1 over TLS (certificate not verified)";
     run.shows(words);
-    // No other authority has signed it.
+    // The certificate is not signed by a trusted authority.
     let run = load("https", &server, &["-n", "2"]);
     assert!(!run.status().success(), "{}", run.answer());
 }
@@ -77,7 +77,7 @@ fn http_2_over_tls_is_in_the_recording() {
     assert_eq!(protocol["http"], "2", "{result:#}");
     assert_eq!(protocol["tls"], "unverified");
     assert_eq!(protocol["streams"], 1);
-    // Nothing is negotiated down or up.
+    // The protocol version is not negotiated down or up.
     let run = load("https", &server, &["--insecure", "-n", "2"]).exits_with(3);
     run.shows("connect");
 }

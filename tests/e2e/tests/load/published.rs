@@ -1,4 +1,4 @@
-//! What a load shows of itself while it runs.
+//! Metrics that a load publishes while it runs.
 
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -27,14 +27,14 @@ fn prometheus_reads_a_load_while_it_runs() {
     assert_eq!(of("weighbridge_planned_requests_per_second"), Some(50.0));
     let measuring = sample(&seen, "weighbridge_phase{phase=\"measuring\"}");
     assert_eq!(measuring, Some(1.0));
-    // Of one reading of the cells: count, buckets and sum belong together.
+    // Count, buckets and sum come from one reading of the cells, so they must match.
     let count = of("weighbridge_request_duration_seconds_count").unwrap();
     let all =
         format!("weighbridge_request_duration_seconds_bucket{{le=\"+Inf\",target=\"{target}\"}}");
     assert_eq!(sample(&seen, &all), Some(count), "{seen}");
     assert!(of("weighbridge_request_duration_seconds_sum").unwrap() > 0.0);
     assert_eq!(of("weighbridge_send_lateness_seconds_count"), Some(count));
-    // Slots are begun before they end, and 150 are all.
+    // Slots begin before they end, and there are 150 in all.
     assert!(
         of("weighbridge_requests_in_flight").unwrap() <= 150.0,
         "{seen}"
@@ -81,7 +81,7 @@ fn a_collector_gets_all_that_was_counted() {
     let collector = Collector::start();
     let flags = ["-n", "200", "-c", "2", "--otlp", &collector.url()];
     let _ = server.load(&flags).ran();
-    // The last push is after the load, so it has every request.
+    // The last push comes after the load, so it contains every request.
     let requests = pushed(&collector, "weighbridge_requests").data;
     let Some(metric::Data::Sum(sum)) = requests else {
         panic!("a counter is a sum: {requests:?}");
@@ -109,7 +109,7 @@ fn a_collector_that_is_not_there_is_said_once_and_stops_nothing() {
     let nobody = format!("http://127.0.0.1:{}", free_port());
     let run = server.load(&["-r", "20", "-z", "2500ms", "--otlp", &nobody]);
     let run = run.ran();
-    // It was tried more than once: at the begin, and after each of two seconds.
+    // The push was tried more than once: at the begin, and after each of two seconds.
     let said = run.talk().matches("does not accept the metrics").count();
     assert_eq!(said, 1, "{}", run.talk());
 }

@@ -1,4 +1,4 @@
-//! What `weigh load` sends and when: targets, phases, expected headers.
+//! Requests of `weigh load` and their times: targets, phases, expected headers.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -163,7 +163,7 @@ fn rows_of_a_data_set_are_filled_into_requests() {
     let file = folder.path().join("users.csv");
     std::fs::write(&file, "id,name\n1,Ann\n2,Bo\n").expect("it can be written");
     let file = file.to_str().expect("a path of ours");
-    // What was sent can be read from the requests kept of wrong answers.
+    // The recording keeps requests with a wrong response, and these show the bytes that were sent.
     let server = Server::start(&["--answer", "unavailable"]);
     let kept = |flags: &[&str]| {
         let recording = folder.path().join("run.json");

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use e2e::{Server, on_a_terminal};
 
-/// A load long enough to be drawn, on a terminal.
+/// Runs a load on a terminal, long enough for the screen to be drawn.
 fn screen(flags: &[&str]) -> String {
     let server = Server::start(&[]);
     let url = format!("http://{}/graphql", server.address());
     let all = [&["load", &url, "-r", "40", "-z", "2s"], flags].concat();
     let (text, code) = on_a_terminal(&all, Path::new("."));
-    // On a busy machine a check finds the load not valid, which is no business of these claims.
+    // On a busy machine a check may invalidate the load. These tests do not depend on that.
     assert!(matches!(code, Some(0 | 7)), "{code:?}: {text}");
     text
 }
@@ -21,12 +21,13 @@ fn a_terminal_shows_progress_rate_and_percentiles_and_then_the_answer() {
     for words in ["of 2.0 s", "in flight", "/s so far", "(so far, to 6 %)"] {
         assert!(text.contains(words), "{words}: {text}");
     }
-    // It is drawn again in place: the cursor goes up, or to the start of a line that is cleared.
+    // The screen is redrawn in place. The cursor goes up, or to the start of a line that is cleared.
     assert!(text.contains("\u{1b}["), "{text}");
-    // The screen is gone when the answer comes, which says what it always says.
+    // The screen is gone before the result is printed, and the result is the usual text.
     let (_, answer) = text.rsplit_once("(so far, to 6 %)").unwrap();
     assert!(answer.contains("Outcomes      passed 80"), "{answer}");
-    // Nothing has to be put back at whatever end: no cursor is hidden, no other screen is opened.
+    // No end of the program has to restore the terminal, because it hides no cursor and opens no other
+    // screen.
     for mode in ["\u{1b}[?25l", "\u{1b}[?1049h"] {
         assert!(!text.contains(mode), "{text:?}");
     }

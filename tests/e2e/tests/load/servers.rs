@@ -1,4 +1,4 @@
-//! `weigh load` on servers that misbehave: each has its outcome, and no socket is left over.
+//! `weigh load` on servers that misbehave. Each has its outcome, and no socket is left open.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
@@ -11,12 +11,12 @@ use std::thread;
 use e2e::{PATIENCE, Run, wait_until, weigh_command};
 use serde_json::Value;
 
-/// As many as `weigh load` may have open at once.
+/// Largest number of connections that `weigh load` may have open at once.
 const CONNECTIONS: usize = 4;
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
-/// A server that does the same on each connection, for as long as the test runs.
+/// A server that behaves the same on each connection until the test ends.
 struct Odd {
     address: String,
     connections: Arc<AtomicU64>,
@@ -40,8 +40,8 @@ impl Odd {
         }
     }
 
-    /// Runs `weigh load` on it while its sockets are counted. Gives the outcomes and the slowest
-    /// answer in milliseconds.
+    /// Runs `weigh load` on it and counts its sockets. Returns the outcomes and the slowest response in
+    /// milliseconds.
     fn load(&self, flags: &[&str]) -> (Value, f64) {
         let mut child = weigh_command()
             .arg("load")
@@ -71,7 +71,7 @@ impl Odd {
     }
 }
 
-/// Open sockets of a process; 0 when it has ended.
+/// Number of open sockets of a process. 0 if it has ended.
 fn sockets(pid: u32) -> usize {
     let files = fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()
@@ -83,7 +83,7 @@ fn sockets(pid: u32) -> usize {
     links.filter(of_tcp).count()
 }
 
-/// Reads one request without a body; none when the client is gone.
+/// Reads one request without a body. `None` if the client is gone.
 fn request(stream: &TcpStream) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
@@ -119,7 +119,7 @@ fn a_slow_answer_passes_with_its_time_unless_it_is_slower_than_allowed() {
     let serve = |mut stream: TcpStream| loop {
         request(&stream)?;
         let late = TcpListener::bind("127.0.0.1:0").ok()?;
-        // No client connects: a wait, and not a sleep of the test.
+        // No client connects, so this waits until the timeout without a sleep.
         let _ = rustix::event::poll(
             &mut [rustix::event::PollFd::new(
                 &late,
@@ -156,7 +156,7 @@ fn a_body_longer_than_promised_is_no_http() {
 #[test]
 fn a_reset_is_a_reset() {
     let server = Odd::serving(|stream| {
-        // What is not read makes the kernel reset the connection.
+        // Unread data makes the kernel reset the connection.
         let mut byte = [0];
         (&stream).read_exact(&mut byte).ok()
     });
@@ -171,7 +171,7 @@ fn a_server_that_never_answers_is_given_up_and_left() {
     let (outcomes, _) = server.load(&["-n", "12", "--timeout", "100ms"]);
     assert_eq!(outcomes["failed"]["timeout"], 12, "{outcomes:#}");
     assert_eq!(server.connections(), 12);
-    // In an open loop, a slot for which no connection was free is counted as missed.
+    // In an open loop, a slot without a free connection counts as missed.
     let flags = ["-r", "100", "-z", "200ms", "--timeout", "100ms"];
     let (outcomes, _) = Odd::serving(until_gone).load(&flags);
     let count = |value: &Value| value.as_u64().expect("a count");
@@ -182,7 +182,7 @@ fn a_server_that_never_answers_is_given_up_and_left() {
 
 #[test]
 fn a_connection_is_patient_only_as_long_as_it_may() {
-    // Its queue takes connections, and no thread ever serves them.
+    // The listen queue accepts connections, but no thread serves them.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let server = Odd {
         address: listener.local_addr().expect("it listens").to_string(),

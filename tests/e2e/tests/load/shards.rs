@@ -1,4 +1,4 @@
-//! One load from several generators, and their recordings put together again.
+//! One load from several generators, and the merge of their recordings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const SHARDS: u32 = 8;
 
-/// Starts one generator for each shard of a load; they begin together.
+/// Starts one generator for each shard of a load. They begin together.
 fn shards(folder: &Path, url: &str, flags: &[&str]) -> Vec<PathBuf> {
     let since = SystemTime::UNIX_EPOCH
         .elapsed()
@@ -50,7 +50,7 @@ fn merged(paths: &[PathBuf], record: &Path) -> Run {
     Run::of(output)
 }
 
-/// The one measurement of a recording.
+/// The only measurement of a recording.
 fn round(path: &Path) -> Value {
     let text = fs::read_to_string(path).expect("a recording was written");
     let recording: Value = serde_json::from_str(&text).expect("recordings are JSON");
@@ -85,7 +85,7 @@ fn eight_shards_count_what_one_generator_counts() {
         let paths = shards(folder.path(), &url(&server), flags);
         let all = folder.path().join("all.json");
         let run = merged(&paths, &all);
-        // A check may find fault with a generator on a busy machine, which is another matter.
+        // A check may fail for a generator on a busy machine. This test does not depend on that.
         assert!(matches!(run.status().code(), Some(0 | 7)), "{}", run.talk());
         let (one, all) = (round(&one), round(&all));
         for key in ["planned", "outcomes", "statuses", "bytes_in", "bytes_out"] {

@@ -1,4 +1,4 @@
-//! What a URL says reaches the wire, or is refused before anything is sent.
+//! Every part of a URL is sent, or the URL is rejected before any request is sent.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::thread;
 
 use e2e::{Run, weigh_command};
 
-/// Answers every request, and tells the head of each.
+/// Responds to every request, and returns the head of each through the channel.
 fn listening() -> (u16, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("it listens").port();
@@ -29,7 +29,7 @@ fn listening() -> (u16, Receiver<String>) {
     (port, told)
 }
 
-/// The head of a request with a body of 3 bytes or none.
+/// Reads the head of a request with a body of 0 or 3 bytes.
 fn head(stream: &TcpStream) -> Option<String> {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();

@@ -1,4 +1,4 @@
-//! `weigh compare`: what is paired, what is not, and results of other tools.
+//! `weigh compare`: paired and unpaired recordings, and results of other tools.
 
 use std::path::{Path, PathBuf};
 
@@ -19,13 +19,13 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&run.answer()).unwrap_or_else(|error| panic!("{error}: {}", run.answer()))
 }
 
-/// A result file that another tool wrote.
+/// A result file of another tool.
 fn sample(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/report/samples");
     path.join(name).display().to_string()
 }
 
-/// Copies a recording as one that was made at another time.
+/// Copies a recording with another time.
 fn at_another_time(recording: &Path, to: &Path) -> PathBuf {
     std::fs::create_dir_all(to).expect("a folder");
     let text = std::fs::read_to_string(recording.join("recording.json")).expect("a recording");

@@ -1,4 +1,4 @@
-//! The help of `weigh compare` and `weigh tare`, and the schemas of what they print for programs.
+//! The help of `weigh compare` and `weigh tare`, and the schemas of their machine-readable output.
 
 use std::path::Path;
 
@@ -25,7 +25,8 @@ fn the_help_of_tare_says_what_is_weighed() {
     insta::assert_snapshot!(help("tare"));
 }
 
-/// Every key of an answer is in the schema, and every key that the schema requires in the answer.
+/// Checks that the schema has every key of the output, and that the output has every required key of the
+/// schema.
 fn keeps(schema: &str, answer: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas");
     let text = std::fs::read_to_string(path.join(schema)).expect("a committed schema");
@@ -70,6 +71,6 @@ fn what_is_printed_for_programs_keeps_its_schema() {
         .args(["--format", "json"])
         .output()
         .expect("weigh starts");
-    // 7 on a machine that is not fit for measuring.
+    // Exit code 7 on a machine that is not fit for measuring.
     keeps("tare.schema.json", &Run::of(output).ran().answer());
 }

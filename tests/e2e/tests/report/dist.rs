@@ -1,4 +1,4 @@
-//! What people install: what is in the archive and in the Debian package.
+//! The installable files: contents of the archive and of the Debian package.
 
 use std::fs;
 use std::path::Path;
@@ -16,9 +16,9 @@ fn listed(command: &mut Command) -> String {
 #[test]
 fn archive_and_package_hold_what_one_needs_and_their_sums_are_right() {
     let out = TempDir::new().expect("a temporary folder");
-    // The program of the tests: how a static one is built is a matter of toolchains and of minutes.
+    // Uses the program of the tests, because the build of a static program needs toolchains and minutes.
     let program = out.path().join("program");
-    // Without what debuggers need it is a tenth of the size.
+    // Without debug symbols it is a tenth of the size.
     let mut strip = Command::new("strip");
     listed(strip.arg("-o").arg(&program).arg(weigh()));
     let dist = || {
@@ -57,7 +57,7 @@ fn archive_and_package_hold_what_one_needs_and_their_sums_are_right() {
         assert!(names.contains(name), "{name}: {names}");
     }
     expect_found_by_binstall(&archive, &names);
-    // Nothing in it tells who made it, or when.
+    // The archive does not contain its author or its time.
     let first = fs::read(&archive).expect("it is there");
     dist().exits_with(0);
     assert!(
@@ -86,7 +86,7 @@ fn archive_and_package_hold_what_one_needs_and_their_sums_are_right() {
         .join("usr/share/doc/weigh/LICENSES-OF-DEPENDENCIES.txt");
     let licences = fs::read_to_string(licences).expect("it is packed");
     assert!(licences.contains("clap 4.") && licences.contains("Apache License"));
-    // What only tests and builds use is in no program.
+    // A crate that only tests and builds use is in no program.
     assert!(!licences.contains("insta 1."));
     let page = unpacked.path().join("usr/share/man/man1/weigh-load.1");
     let page = fs::read_to_string(page).expect("it is packed");
@@ -103,7 +103,7 @@ fn a_shell_completes_subcommands_and_flags() {
     let folder = TempDir::new().expect("a temporary folder");
     let path = folder.path().join("weigh.bash");
     fs::write(&path, script).expect("it can be written");
-    // Asked as bash asks, without a terminal.
+    // Requests completions as bash does, without a terminal.
     let complete = |words: &str, last: usize| {
         let text = format!(
             "source '{}'; COMP_WORDS=({words}); COMP_CWORD={last}; _weigh weigh \"${{COMP_WORDS[{last}]}}\" ''; \
@@ -117,7 +117,8 @@ fn a_shell_completes_subcommands_and_flags() {
     assert!(complete("weigh load --ga", 2).contains("--gate\n"));
 }
 
-/// The archive has the name, and the program in it the place, that `cargo binstall` looks for.
+/// Checks that the name of the archive, and the path of the program in it, match the template of
+/// `cargo binstall`.
 fn expect_found_by_binstall(archive: &Path, names: &str) {
     let (url, program_in_it) = binstall();
     let file_name = archive.file_name().expect("a file").to_string_lossy();
@@ -131,7 +132,7 @@ fn expect_found_by_binstall(archive: &Path, names: &str) {
     );
 }
 
-/// Where `cargo binstall` looks for the archive of x86-64, and for the program in it.
+/// The path that `cargo binstall` expects for the archive of x86-64, and for the program in it.
 fn binstall() -> (String, String) {
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/weigh/Cargo.toml");
     let manifest = fs::read_to_string(manifest).expect("it is there");

@@ -1,4 +1,4 @@
-//! The commands and the workflows in `docs/ci.md`, `docs/pr.md` and `docs/compare.md` are ones that work.
+//! Checks that the commands and the workflows in `docs/ci.md`, `docs/pr.md` and `docs/compare.md` work.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ fn the_gates_on_the_pages_can_be_read() {
         for part in command.split("--gate \"").skip(1) {
             let gate = part.split('"').next().expect("a quoted gate");
             let run = weigh_says(&["report", "/nowhere/at-all", "--gate", gate]).exits_with(2);
-            // It gets as far as looking for the recording.
+            // The command reaches the step that reads the recording.
             run.says("cannot be read");
             gates += 1;
         }
@@ -85,7 +85,7 @@ fn the_gates_on_the_pages_can_be_read() {
 
 #[test]
 fn the_workflows_are_yaml_with_inputs_and_variants_that_exist() {
-    // The page shows a part of a lab as well.
+    // The page also shows a part of a lab, and that is not a workflow.
     let mut workflows = blocks(PAGES[0], "yaml");
     workflows.retain(|block| block.contains("jobs:"));
     let [of_pull_requests, of_layers] = workflows[..] else {

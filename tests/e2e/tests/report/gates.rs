@@ -1,4 +1,4 @@
-//! Gates: what passes, what does not, and what CI sees of it.
+//! Gates: passed, broken and undecided gates, and their output for CI.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ fn report(recording: &Path, flags: &[&str]) -> Run {
 
 #[test]
 fn a_gate_is_held_broken_or_undecided_and_ci_is_told() {
-    // 2 ms are far from 1 us and from 1 s.
+    // 2 ms differ clearly from 1 us and from 1 s.
     let world = tempfile::tempdir().expect("a temporary folder");
     let folder = world.path().join("recording.json");
     let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/report/samples/lab.json");
@@ -59,7 +59,7 @@ fn a_gate_is_held_broken_or_undecided_and_ci_is_told() {
 #[test]
 fn a_lab_whose_gate_does_not_pass_exits_with_4_and_leaves_junit() {
     let world = World::new().variant("slow", "server.delay: 2000");
-    // Broken, or undecided where the machine was too restless: neither passes.
+    // Broken, or undecided if the machine was too noisy. Neither passes.
     let run = world
         .run_with(&["--gate", "slow mean overhead < 1us"])
         .exits_with(4);

@@ -1,4 +1,4 @@
-//! What variants cost over time, from recordings to a page.
+//! The cost of variants over time, from recordings to a page.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ fn the_recordings_of_this_repository_make_a_page_that_reads_on_every_screen() {
     let lines =
         fs::read_to_string(folder.path().join("weighbridge-history.jsonl")).expect("a history");
     assert!(lines.lines().count() > 20, "{lines}");
-    // A run is in a history once.
+    // A history contains a run only once.
     weigh(&folder, &words)
         .exits_with(0)
         .says("is in the history already");

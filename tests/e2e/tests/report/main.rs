@@ -1,4 +1,4 @@
-//! What `weigh report`, `weigh compare` and `weigh tare` say of what was measured.
+//! Tests of `weigh report`, `weigh compare` and `weigh tare`.
 
 mod compare;
 mod compare_help;

@@ -1,4 +1,4 @@
-//! What a reader of `report.html` sees, asked of a headless Chromium.
+//! The view of a reader of `report.html`, checked with a headless Chromium.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -58,7 +58,7 @@ fn page_of(recording: &Path, folder: &TempDir) -> PathBuf {
     page
 }
 
-/// The committed recording after a change.
+/// Writes the committed recording with a change.
 fn changed(folder: &TempDir, change: impl FnOnce(&mut Value)) -> PathBuf {
     let text = fs::read_to_string(RECORDING).expect("the recording is committed");
     let mut recording: Value = serde_json::from_str(&text).expect("a recording is JSON");
@@ -68,8 +68,8 @@ fn changed(folder: &TempDir, change: impl FnOnce(&mut Value)) -> PathBuf {
     path
 }
 
-/// Opens the page in every view: it asks for nothing, complains about nothing, fits the window,
-/// and has labels that can be read.
+/// Opens the page in every view. The page must send no request, log no error, fit the window and have
+/// readable labels.
 pub(crate) fn look(browser: &mut Browser, page: &Path) {
     let own = url_of(page);
     let mut grounds = Vec::new();
@@ -99,11 +99,11 @@ pub(crate) fn look(browser: &mut Browser, page: &Path) {
     assert_ne!(grounds[0], grounds[1], "light and dark look alike");
 }
 
-/// What axe-core finds that keeps somebody from reading the page, rule by rule.
+/// Barriers that axe-core finds on the page, rule by rule.
 const VIOLATIONS: &str = "axe.run().then(found => found.violations.map(rule =>
   rule.id + ': ' + rule.nodes.map(node => node.html.slice(0, 200)).join(' | ')))";
 
-/// Whether the page can be read by those who do not see it, or see it otherwise.
+/// Checks that the page is accessible to people who do not see it, or see it differently.
 pub(crate) fn has_no_barrier(browser: &mut Browser, page: &Path) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("axe");
     if !judged::has_package(&folder, "axe-core") {
@@ -118,7 +118,7 @@ pub(crate) fn has_no_barrier(browser: &mut Browser, page: &Path) {
     }
 }
 
-/// Labels of one picture that lie on one another; marks may, where values are alike.
+/// Labels of one picture that overlap. Marks may overlap if values are equal.
 const TOUCHING: &str = "[...document.querySelectorAll('svg')].flatMap(picture => {
   const boxes = [...picture.querySelectorAll('text:not(.sign)')]
     .map(text => [text.textContent, text.getBoundingClientRect()])
@@ -135,7 +135,7 @@ const OUTSIDE: &str = "[...document.querySelectorAll('svg text')]
   .filter(([, box]) => box.width > 0 && (box.left < 0 || box.right > innerWidth))
   .map(([label]) => label)";
 
-/// The figures of the page's table, and those below them, by variant and metric.
+/// The figures of the page's table and below it, by variant and metric.
 const FIGURES: &str =
     "Object.fromEntries([...document.querySelectorAll('#results tbody tr')].map(row => [
   row.querySelector('th').textContent,
@@ -145,7 +145,7 @@ const FIGURES: &str =
   ])),
 ]))";
 
-/// Rows of the table below a line of the text report: the first cell, then the others.
+/// Rows of the table below a line of the text report, by the first cell. The values are the remaining cells.
 fn table<'a>(text: &'a str, columns: &str) -> BTreeMap<&'a str, Vec<&'a str>> {
     let lines = text.lines().skip_while(|line| !line.starts_with(columns));
     let body = lines.skip_while(|line| !line.starts_with('─')).skip(1);
@@ -245,7 +245,7 @@ fn a_page_of_nine_variants_is_small_and_begins_with_the_answer() {
             assert!(end < 600.0, "{part} ends at {end} of {width} px");
         }
     }
-    // A word is explained by a key, and on paper by a list.
+    // A term is explained by a button, and on paper by a list.
     let opened = "(() => {
       const word = [...document.querySelectorAll('button.term')].find(it => it.textContent == 'p99');
       word.focus(); word.click();
@@ -332,7 +332,7 @@ fn the_page_of_a_lab_in_which_variants_failed_says_why_and_gives_no_number() {
     );
 }
 
-/// What `weigh report` prints on a terminal with this locale, and with `NO_COLOR` or without.
+/// The output of `weigh report` on a terminal with this locale and this value of `NO_COLOR`.
 fn on_a_terminal(locale: &str, no_color: &str) -> String {
     let command = format!("'{}' report --full '{RECORDING}'", weigh().display());
     // `script` of util-linux gives the command a terminal of its own.
@@ -356,7 +356,7 @@ fn a_terminal_gets_colors_unless_refused_and_ascii_unless_it_shows_more() {
     let ascii = on_a_terminal("C", "1");
     assert!(ascii.is_ascii(), "{ascii}");
     assert!(ascii.contains("+-") && ascii.contains("|-"), "{ascii}");
-    // Elsewhere neither happens, whatever the locale.
+    // Without a terminal there are neither colors nor ASCII, regardless of the locale.
     let piped = rendered(Path::new(RECORDING), "full");
     assert!(!piped.contains('\u{1b}') && piped.contains("±"));
 }

@@ -1,11 +1,11 @@
-//! `weigh tare`: the noise floor of a machine, and what is wrong with it.
+//! `weigh tare`: the noise floor of a machine, and its defects.
 
 use std::path::Path;
 
 use e2e::{Run, World, unwrapped, weigh_command};
 use serde_json::Value;
 
-/// A short tare that keeps its result below `state`.
+/// Runs a short tare that stores its result below `state`.
 fn tare(state: &Path, flags: &[&str]) -> Run {
     let output = weigh_command()
         .args(["tare", "--rounds", "6", "-z", "50ms", "-r", "400"])
@@ -16,7 +16,7 @@ fn tare(state: &Path, flags: &[&str]) -> Run {
     Run::of(output)
 }
 
-/// Leaves with 0, or with 7 on a machine that is not fit for measuring.
+/// The JSON output. The exit code must be 0, or 7 on a machine that is not fit for measuring.
 fn json_of(run: &Run) -> Value {
     let answer: Value = serde_json::from_str(&run.answer()).expect("the answer is JSON");
     let states = answer["findings"].as_array().expect("findings").iter();

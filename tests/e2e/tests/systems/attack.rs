@@ -1,11 +1,11 @@
-//! `cargo xtask attack`: what it says of a service, and that nothing is left of it.
+//! `cargo xtask attack`: its report about a service, and the end of all its processes.
 
 use std::process::{Command, Stdio};
 
 use e2e::{PATIENCE, Run, planets, processes_mentioning, wait_until, xtask};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The command, on programs that are built already.
+/// The attack command, on programs that are already built.
 fn attack(words: &[&str]) -> Command {
     let planets = planets();
     let mut command = Command::new(xtask());
@@ -23,7 +23,7 @@ fn row(table: &str, attack: &str) -> Vec<String> {
     line.split('|').map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// How often that was seen: `opened: 612, closed by it: 3`.
+/// The count of an observation in a text such as `opened: 612, closed by it: 3`.
 fn count(seen: &str, what: &str) -> u64 {
     let mut parts = seen.split(", ").filter_map(|part| part.split_once(": "));
     let found = parts.find(|(name, _)| *name == what);
@@ -38,7 +38,7 @@ fn each_attack_is_carried_out_and_judged() {
     let load = row(&table, "load");
     let slow = row(&table, "slow-header");
     assert!(count(&load[8], "200") > 10, "{table}");
-    // More sockets than the service has descriptors, and the service holds them or refuses them.
+    // There are more sockets than the service has descriptors. The service holds or refuses them.
     assert!(count(&slow[8], "opened") > 512, "{table}");
     for cells in [load, slow] {
         assert!(cells[2].ends_with("ms"), "it was served before: {table}");

@@ -1,4 +1,4 @@
-//! What a user sees who opens a GraphQL endpoint of ours in a browser.
+//! The page that a browser shows for a GraphQL endpoint of our servers.
 
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use e2e::{Browser, View, ratelimiter, wait_until};
 use serde_json::Value;
 
-/// A server with the page, ended with the test.
+/// A server with the page. Dropping it ends the process.
 struct Server {
     child: Child,
     address: String,
@@ -36,7 +36,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The server may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -64,7 +64,7 @@ fn a_query_typed_into_graphiql_is_answered() {
             assert!(is_own || asked.starts_with("data:"), "{asked}");
         }
     }
-    // The schema arrives, the button sends the query of the address, the answer is shown.
+    // The schema arrives, the button sends the query from the address, and the response is shown.
     let shown = browser.ask(
         "new Promise(done => {
             const clicked = new WeakSet();

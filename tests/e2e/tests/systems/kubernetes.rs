@@ -1,4 +1,4 @@
-//! Labs in a cluster, on the real node of `ci/cluster/cluster.sh`. Where its programs are not built
+//! Labs in a cluster, on the real node of `ci/cluster/cluster.sh`. If its programs are not built
 //! (`./setup kubernetes`), or without the rights for it, these claims are NOT RUN.
 
 use std::fs;
@@ -11,10 +11,10 @@ use e2e::{wait_until, weigh, weigh_command};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The image of weigh, which is generator and target here.
+/// The image of weigh, which runs generator and target here.
 const IMAGE: &str = "localhost/weigh:test";
 
-/// There is one cluster, which the end of each test brings down.
+/// Guards the only cluster. The end of each test brings it down.
 static IN_USE: Mutex<()> = Mutex::new(());
 
 /// The cluster while a test needs it.
@@ -25,7 +25,7 @@ struct Node {
 }
 
 impl Node {
-    /// Brings it up, or says why the calling test is not run.
+    /// Starts the cluster, or records why the calling test does not run.
     #[track_caller]
     #[expect(
         clippy::disallowed_methods,
@@ -49,7 +49,7 @@ impl Node {
         let node = Node {
             state,
             script,
-            // A test that failed has brought it down all the same.
+            // A failed test has brought the cluster down nevertheless.
             _in_use: IN_USE.lock().unwrap_or_else(PoisonError::into_inner),
         };
         node.call(&["up"]);
@@ -74,7 +74,7 @@ impl Node {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Everything in the cluster that is of a run.
+    /// All objects of a run in the cluster.
     fn left(&self) -> String {
         let kinds = "pods,jobs,deployments,statefulsets,services,configmaps,secrets";
         self.kubectl(&[
@@ -96,8 +96,8 @@ impl Node {
         )
     }
 
-    /// The same under another load. Of a closed loop there are no limits: they are granted in periods, which
-    /// slices would cut.
+    /// Starts the lab under another load. In a closed loop it has no limits, because limits are granted in
+    /// periods and slices would cut them.
     fn lab_of(&self, folder: &Path, load: &str, rounds: u32) -> Child {
         let limits = match load.starts_with("rate") {
             true => "    limits: {cpus: 0.2, memory: 64MiB}\n",
@@ -153,7 +153,7 @@ fn recording(folder: &Path) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// The measurements that count: what was disturbed was made again, and is kept as evidence.
+/// The measurements that count. A disturbed measurement was repeated, and is kept as evidence.
 fn counted(recording: &Value) -> Vec<&Value> {
     let rounds = recording["rounds"].as_array().expect("rounds");
     let counts = rounds.iter().filter(|round| round["disturbed"] != true);
@@ -174,7 +174,7 @@ fn two_generators_in_pods_count_what_one_plan_holds_and_leave_nothing() {
         .wait_with_output()
         .expect("it ends");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    // 7: a check may withhold the verdict on a busy machine.
+    // Exit code 7: a check may withhold the verdict on a busy machine.
     assert!(matches!(output.status.code(), Some(0 | 7)), "{said}");
     let recording = recording(folder.path());
     let rounds = counted(&recording);
@@ -224,7 +224,7 @@ fn a_closed_loop_of_two_generators_moves_from_variant_to_variant_together() {
         let discarded = round["slices"]["discarded"]["passed"].as_u64();
         assert!(discarded > Some(0), "beginnings do not count: {round}");
     }
-    // An answer takes 1 ms of the one and 3 ms of the other, for whichever has the load.
+    // A response takes 1 ms from one and 3 ms from the other, regardless of the variant that has the load.
     let (early, late) = (completed("early"), completed("late"));
     assert!(late > 0 && early > 3 * late / 2, "{early} and {late}");
     assert_eq!(node.left(), "");
@@ -245,8 +245,8 @@ fn a_killed_weigh_leaves_nothing_in_the_cluster() {
     });
 }
 
-/// Takes the second generator away in the middle of a load: the number is withheld, pod and node are
-/// named, and what became of it is said in one of these ways.
+/// Takes the second generator away in the middle of a load. The number must be withheld. The output must name
+/// pod and node, and report its fate in one of the given texts.
 fn take_away_a_generator(node: &Node, take: impl Fn(&str), said_of_it: &[&str]) {
     let folder = TempDir::new().expect("a folder");
     let weigh = node.lab(folder.path(), 60, 1);
@@ -299,7 +299,7 @@ fn a_generator_that_is_evicted_withholds_the_number_and_is_named() {
     let Some(node) = Node::up() else { return };
     let folder = TempDir::new().expect("a folder");
     let order = folder.path().join("eviction.json");
-    // As a node that is drained asks for it.
+    // Evicts a pod, as the drain of a node does.
     let take = |name: &str| {
         let text = serde_json::json!({
             "apiVersion": "policy/v1",
@@ -319,8 +319,8 @@ fn a_generator_that_is_evicted_withholds_the_number_and_is_named() {
     take_away_a_generator(&node, take, &["was evicted: Eviction API: evicting"]);
 }
 
-/// A server behind another one's name: the front takes its delay from a ConfigMap, and both have a
-/// Service. Every variant has all of it.
+/// A server behind the name of another. The front takes its delay from a ConfigMap, and both have a Service.
+/// Every variant has all of these objects.
 const MANIFESTS: &str = "
 apiVersion: v1
 kind: Service

@@ -1,4 +1,4 @@
-//! The systems of this repository in the labs that are shipped with it.
+//! Tests of the systems of this repository in the labs that are shipped with it.
 
 mod attack;
 mod graphiql_page;

@@ -8,10 +8,10 @@ use judged::is_installed;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Half of the 40 ms for which Linux holds an acknowledgment back: some connections are young, and
-/// theirs leave at once.
+/// Half of the 40 ms that Linux delays an acknowledgment. Some connections are young, and their
+/// acknowledgments are not delayed.
 const HELD_BACK_US: f64 = 20_000.0;
-/// More than any of these layers costs where nothing is held back, on a busy machine too.
+/// More than the cost of any of these layers without delayed acknowledgments, even on a busy machine.
 const NOT_HELD_BACK_US: f64 = 10_000.0;
 
 fn lab(name: &str) -> PathBuf {
@@ -20,8 +20,8 @@ fn lab(name: &str) -> PathBuf {
     path.canonicalize().expect("the lab is there")
 }
 
-/// The summary of a quick run of a lab, as of the first one that is believed; none on a machine that
-/// others keep busy. In turn, because each answer that is held back takes several gaps between requests.
+/// The summary of the first valid quick run of a lab. `None` on a machine that other programs keep busy. The
+/// variants run in turn, because each delayed response takes several gaps between requests.
 fn summary(lab: &Path) -> Option<Value> {
     let folder = TempDir::with_prefix("weighbridge-e2e-").expect("a temporary folder");
     let recording = std::cell::RefCell::new(PathBuf::new());
@@ -43,7 +43,7 @@ fn summary(lab: &Path) -> Option<Value> {
     Some(summary_of(&recording.borrow()))
 }
 
-/// A figure of the difference to the baseline: its low and its high end.
+/// The interval of a figure's difference to the baseline: its low and its high end.
 fn overhead(summary: &Value, variant: &str, metric: &str) -> (f64, f64) {
     let mut rows = summary["variants"].as_array().expect("rows").iter();
     let row = rows.find(|row| row["name"] == variant).expect("the row");
@@ -92,7 +92,7 @@ fn compression_costs_express_processor_time() {
     if !(is_installed("node") && is_installed("npm")) {
         return;
     }
-    // The proof of the lab compares bodies once they are decoded. Here the load is judged, by status.
+    // The proof of the lab compares decoded bodies. This test judges the load, by status.
     let text = fs::read_to_string(lab("compression")).expect("the lab is there");
     let expected = "expect: {status: 200, same-as: baseline}";
     assert!(text.contains(expected), "the lab lost `{expected}`");

@@ -1,4 +1,4 @@
-//! The labs of `labs/remote-schema`: what they prove, and that they notice what does not do its work.
+//! The labs of `labs/remote-schema`: their proofs, and the detection of systems that do not do the work.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ fn shipped() -> PathBuf {
     folder.canonicalize().expect("the labs are there")
 }
 
-/// A folder with one lab as it is shipped, but for the programs, the database and the length.
+/// A folder with one shipped lab, with other programs, another database and a shorter load.
 struct Lab {
     folder: TempDir,
 }
 
 impl Lab {
-    /// The lab of this name, with something in it replaced.
+    /// The lab of this name, with the given replacements.
     fn with(name: &str, changes: &[(&str, &str)]) -> Lab {
         let folder = TempDir::with_prefix("weighbridge-e2e-").expect("a temporary folder");
         let node = |number: u32, program: PathBuf| {
@@ -80,7 +80,7 @@ fn the_hop_gives_the_answers_of_the_node_behind_it() {
 
 #[test]
 fn a_hop_that_answers_something_else_has_no_number() {
-    // Another size of answer stands for a proxy that loses rows.
+    // Another size of response stands for a proxy that loses rows.
     let change = ("target: node-1}", "target: node-1, with: {size: 9}}");
     let run = Lab::with("remote-schema", &[change]).check().exits_with(3);
     let answer = run.text();

@@ -1,4 +1,4 @@
-//! A rolling restart: two gateways behind HAProxy, each stopped and started again under load.
+//! A rolling restart of two gateways behind HAProxy. Each is stopped and restarted under load.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A program that is ended with the test.
+/// A running program. Dropping it ends the process.
 struct Program(Child);
 
 impl Program {
@@ -27,7 +27,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // It may have ended by itself; either way it is gone after this.
+        // The process may have ended by itself. In both cases it is gone after this.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -38,7 +38,7 @@ fn free_address() -> String {
     listener.local_addr().expect("it is bound").to_string()
 }
 
-/// Where a gateway listens, which stays when it is started again.
+/// The addresses of a gateway. They stay the same after a restart.
 struct Place {
     address: String,
     health: String,
@@ -65,7 +65,7 @@ impl Place {
     }
 }
 
-/// HAProxy sends no request again, so that each that it could not deliver is seen.
+/// Starts HAProxy without retries, so that every request that it could not deliver is visible.
 fn balancer(folder: &Path, address: &str, places: &[Place; 2]) -> Program {
     let servers: String = places
         .iter()
@@ -92,7 +92,7 @@ fn balancer(folder: &Path, address: &str, places: &[Place; 2]) -> Program {
     )
 }
 
-/// What is answered to a GET; nothing when nobody listens.
+/// The response to a GET. Empty if no server listens.
 fn get(address: &str, path: &str) -> String {
     let mut answer = String::new();
     let Ok(mut stream) = TcpStream::connect(address) else {
@@ -102,14 +102,14 @@ fn get(address: &str, path: &str) -> String {
         stream,
         "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
     );
-    // What came before an error is not believed.
+    // A part of a response before an error is discarded.
     match asked.and_then(|()| stream.read_to_string(&mut answer)) {
         Ok(_) => answer,
         Err(_) => String::new(),
     }
 }
 
-/// Whether HAProxy sends requests to both.
+/// True if HAProxy sends requests to both gateways.
 fn are_both_up(address: &str) -> bool {
     let answer = get(address, "/stats;csv");
     let lines = answer
@@ -122,7 +122,7 @@ fn are_both_up(address: &str) -> bool {
         == 2
 }
 
-/// Until it is interrupted.
+/// A load that runs until it is interrupted.
 const LOAD: [&str; 11] = [
     "--rate",
     "200/s",
@@ -137,7 +137,7 @@ const LOAD: [&str; 11] = [
     "json",
 ];
 
-/// The requests that passed and those that did not, while both gateways were restarted.
+/// The number of passed requests and the other outcomes, while both gateways were restarted.
 fn restarted(drain_delay: &str) -> (u64, Value) {
     let folder = TempDir::with_prefix("weighbridge-e2e-").expect("a temporary folder");
     let origin = Server::of(&planets(), &[]);
@@ -169,7 +169,7 @@ fn restarted(drain_delay: &str) -> (u64, Value) {
         .stderr(Stdio::null())
         .spawn();
     let mut load = Program(load.expect("weigh starts"));
-    // Requests for locations that the origin has seen.
+    // Number of requests for locations that the origin has received.
     let asked = || {
         let answer = get(origin.address(), "/seen");
         let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
@@ -197,7 +197,7 @@ fn restarted(drain_delay: &str) -> (u64, Value) {
     (outcomes["passed"].as_u64().unwrap_or(0), outcomes)
 }
 
-/// Requests that were answered wrongly or not at all.
+/// Number of requests with a wrong response or without a response.
 fn lost(outcomes: &Value) -> u64 {
     let kinds = ["failed", "mismatched"].map(|kind| outcomes[kind].as_object());
     let counts = kinds
@@ -215,7 +215,7 @@ fn a_rolling_restart_behind_haproxy_loses_no_request() {
     let (passed, outcomes) = restarted("2s");
     assert!(passed > 150, "{outcomes}");
     assert_eq!(lost(&outcomes), 0, "{outcomes}");
-    // What this test would see if the gateway did not wait for the balancer.
+    // The result if the gateway did not wait for the balancer.
     let (_, outcomes) = restarted("0s");
     assert!(lost(&outcomes) > 0, "{outcomes}");
 }

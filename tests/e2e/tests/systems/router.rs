@@ -1,4 +1,4 @@
-//! The labs of `labs/router-extensibility`, with coprocessors of which some do not do the work.
+//! The labs of `labs/router-extensibility`, with some coprocessors that do not do the work.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use e2e::{Run, gateway, planets, runner, weigh_command};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What the labs hold in place of the languages.
+/// The list of languages in the labs. The tests replace it.
 const LANGUAGES: &str = "[rust, go, node, csharp, java, python]";
 
 fn shipped() -> PathBuf {
@@ -17,13 +17,13 @@ fn shipped() -> PathBuf {
     folder.canonicalize().expect("the labs are there")
 }
 
-/// A folder with labs as they are shipped, but for the programs, the length and who the languages
-/// are.
+/// A folder with shipped labs, with other programs, a shorter load and other coprocessors instead of the
+/// languages.
 struct Labs {
     folder: TempDir,
 }
 
-/// The items of a list in YAML, without its brackets; nothing of an empty text.
+/// The items of a list in YAML, without its brackets. Empty for an empty text.
 fn within(list: &str) -> &str {
     list.trim_start_matches('[').trim_end_matches(']')
 }
@@ -61,7 +61,7 @@ impl Labs {
         Labs { folder }
     }
 
-    /// The shipped lab of this name, in which these stand for the languages.
+    /// The shipped lab of this name, with these coprocessors instead of the languages.
     fn with(self, lab: &str, manners: &str) -> Labs {
         let path = shipped().join(lab).with_extension("yaml");
         let text = fs::read_to_string(&path).expect("the labs and their folder are there");
@@ -77,9 +77,9 @@ impl Labs {
                 "folder: ..\n",
                 &format!("folder: {}\n", shipped().display()),
             )
-            // Also where they are in a group with others.
+            // Replaces them also in a group with other variants.
             .replace(within(LANGUAGES), within(manners));
-        // Files of requests stay where they are.
+        // Request files stay in their folder, so their paths become absolute.
         let files = [
             "body: ../",
             "body: batching/",
@@ -91,7 +91,8 @@ impl Labs {
             let (key, path) = file.rsplit_once(' ').expect("a key and a path");
             text.replace(file, &format!("{key} {}/{path}", above.display()))
         });
-        // The programs are built. Groups in lines of their own are of the languages, which are others here.
+        // Drops builds, because the programs are built. Drops groups on lines of their own, because they name
+        // the languages.
         let is_build = |line: &str| line.trim_start().starts_with("- \"cargo build");
         let is_group = |line: &str| line == "groups:" || line.starts_with("  - [");
         let lines = text.lines();
@@ -111,7 +112,7 @@ impl Labs {
         Run::of(command.output().expect("weigh starts"))
     }
 
-    /// The recordings that were made here, with their folders.
+    /// The recordings of this folder, with their paths.
     fn recordings(&self) -> Vec<(PathBuf, Value)> {
         let folders = fs::read_dir(self.folder.path().join("recordings"))
             .expect("the labs and their folder are there");
@@ -128,7 +129,7 @@ impl Labs {
             .collect()
     }
 
-    /// The only lab of the folder, proven and measured.
+    /// Runs the only lab of the folder, with proof and measurement.
     fn lab(&self) -> Run {
         self.weigh(&["lab", "."])
     }
@@ -154,7 +155,7 @@ fn the_header_reaches_the_origin_or_the_variant_has_no_number() {
     for honest in ["config", "rhai", "honest"] {
         let mut of_it = rounds.iter().filter(|round| round["variant"] == honest);
         let proofs = &of_it.next().expect("it is measured")["proofs"];
-        // 40/s for 200 ms, and each of them at both subgraphs.
+        // 40/s for 200 ms are 8 requests, and each of them reaches both subgraphs.
         for subgraph in 0..2 {
             assert_eq!(proofs[subgraph]["seen"], "8 in 8 requests", "{proofs:#}");
         }
@@ -251,7 +252,7 @@ fn a_coprocessor_is_reached_over_tcp_and_over_its_unix_socket() {
         assert!(answer.contains(told), "{told}\n{answer}");
     }
 
-    // What is behind the socket is held to its work, too.
+    // The proofs also check a coprocessor behind the socket.
     let labs = Labs::new().with("beyond/sockets", "[honest]");
     let path = labs.folder.path().join("sockets.yaml");
     let text = fs::read_to_string(&path).unwrap();
@@ -270,7 +271,7 @@ fn a_coprocessor_is_reached_over_tcp_and_over_its_unix_socket() {
 #[test]
 fn a_router_is_named_by_a_variable_or_its_row_says_that_it_is_missing() {
     let labs = Labs::new().with("beyond/routers", "");
-    // The gateway reads what the other reads, so it can stand in for it.
+    // The gateway reads the same configuration as the router, so it can replace the router.
     let path = labs.folder.path().join("routers.yaml");
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.contains(&format!("folder: {}\n", shipped().display())));
@@ -319,8 +320,8 @@ fn a_folder_is_run_lab_by_lab_and_a_quick_run_keeps_what_is_slow_to_start() {
                 .map(|entry| entry.unwrap().file_name())
                 .collect();
             assert!(started.iter().any(|name| name == "proof"), "{started:?}");
-            // The first round has the systems of the proof; what starts fast starts anew in the
-            // second. On a machine so busy that all are slow, all are kept.
+            // The first round uses the systems of the proof. Systems that start fast are restarted in the
+            // second round. On a very busy machine all starts are slow, and all systems are kept.
             let are_kept = recording["load"]["keeps_systems"] == true;
             let is_again = started.iter().any(|name| name == "round-2");
             assert_eq!(is_again, !are_kept, "{started:?}: {}", run.talk());

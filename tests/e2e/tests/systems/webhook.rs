@@ -1,5 +1,5 @@
-//! Claims about `labs/webhook`: its systems start under the pod's limits, prove themselves and are
-//! shown as ApacheBench would show them.
+//! Tests of `labs/webhook`. Its systems start under the pod's limits, prove their work and are shown in the
+//! layout of ApacheBench.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ fn root() -> PathBuf {
     tests.ancestors().nth(2).expect("tests/e2e").to_path_buf()
 }
 
-/// The folder that the programs of these tests are built into.
+/// The target folder of these tests.
 fn target() -> PathBuf {
     let weigh = weigh();
     let target = weigh.ancestors().nth(2);
@@ -57,7 +57,7 @@ fn the_lab_measures_both_languages_within_the_pods_limits() {
         let system = variant(&run, name)["systems"][0].clone();
         let asked = serde_json::json!({"cpus": 0.25, "memory_bytes": 134_217_728});
         assert_eq!(system["limits_asked"], asked);
-        // Where nothing can be enforced, the recording says why.
+        // If a limit cannot be enforced, the recording contains the reason.
         if system["limits_enforced"].is_null() {
             assert!(system["limits_by"].is_string(), "{system:#}");
             continue;

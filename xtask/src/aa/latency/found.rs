@@ -1,4 +1,4 @@
-//! Runs, kept in a file with a line of JSON for each, so that rows can be measured in several sessions.
+//! Runs, stored in a file with a line of JSON for each, so that rows can be measured in several sessions.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-/// Checks that fail because the machine gave its processors to others. Runs that only these withhold are no
-/// evidence about `weigh`.
+/// Checks that fail because the machine gave its processors to other programs. A run that only these checks
+/// withhold is no evidence about `weigh`.
 const OF_THE_MACHINE: [&str; 3] = ["generator-pauses", "generator-starved", "steal"];
 
-/// The answer of a run.
+/// The conclusion of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Said {
-    /// It compared the two.
+    /// The run compared the two servers.
     Verdict {
         claims: bool,
         difference: f64,
@@ -27,7 +27,7 @@ pub(super) enum Said {
     Nothing(Vec<String>),
 }
 
-/// A run.
+/// The result of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found {
     /// The first digits of the digest of the program `weigh`.
@@ -67,7 +67,7 @@ impl Said {
         })
     }
 
-    /// True if the machine is no reason for it.
+    /// True if the result was not caused by the machine.
     pub(super) fn is_evidence(&self) -> bool {
         match self {
             Said::Verdict { .. } => true,
@@ -176,7 +176,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Reads a file, which may not be there yet.
+    /// Reads a file. The file may be missing.
     pub(super) fn open(path: &Path) -> anyhow::Result<Store> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
@@ -196,7 +196,7 @@ impl Store {
         })
     }
 
-    /// Adds a run to the file. Several processes may do so at the same time: a line is one write.
+    /// Adds a run to the file. Several processes may do so at the same time, because a line is one write.
     pub(super) fn add(&mut self, found: Found) -> anyhow::Result<()> {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder)
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn runs_of_several_sessions_are_read_again() {
         let folder = tempfile::tempdir().unwrap();
-        // Nobody has made the folder yet, as in a fresh clone.
+        // The folder does not exist yet, as in a fresh clone.
         let path = folder.path().join("evidence/runs.jsonl");
         let runs = [said("slower", &[]), said("invalid", &["left-out"])].map(|said| Found {
             build: "abc".to_owned(),

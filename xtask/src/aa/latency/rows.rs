@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 use std::fmt::{self, Display};
 
-/// Latencies of the services, as a user would write them, in microseconds.
+/// Latencies of the services, in the notation of a user and in microseconds.
 const SERVICES: [(&str, f64); 7] = [
     ("0.1ms", 100.0),
     ("1ms", 1_000.0),
@@ -20,38 +20,38 @@ const RATES: [u32; 3] = [20, 100, 400];
 /// Connections of the closed loops.
 const CONNECTIONS: [u32; 3] = [1, 4, 64];
 
-/// Share of its delay that the planted variant is later.
+/// Additional delay of the planted variant, as a share of its delay.
 const PLANTED: f64 = 0.02;
 
 /// Coefficient of variation of the services with jitter.
 const VARIATION: f64 = 0.2;
 
-/// Most requests per second of a closed loop that fits. An answer costs [`ANSWER_US`]. Beyond this rate the
-/// queue for the cores decides about latencies, and a planted delay is no longer the truth.
+/// Highest rate of a closed loop that fits, in requests per second. A response costs [`ANSWER_US`]. Beyond
+/// this rate the queue for the cores decides about latencies, and a planted delay is no longer the truth.
 const CLOSED_MAX_PER_S: f64 = 6_000.0;
 
-/// Processor time of an answer, at the generator and at the server together, in microseconds.
+/// Processor time of a response, at the generator and at the server together, in microseconds.
 const ANSWER_US: f64 = 50.0;
 
-/// Cores that runs at the same time may keep busy together.
+/// Number of cores that simultaneous runs may keep busy together.
 const SHARED_CORES: f64 = 0.7;
 
-/// Runs that may be at the same time for a service of 1 ms. For others it grows with the square root of the
+/// Number of simultaneous runs for a service of 1 ms. For other services it grows with the square root of the
 /// delay.
 const AT_ONCE_FOR_1MS: f64 = 2.0;
 
-/// Time that an answer over loopback takes in addition to the delay, in microseconds.
+/// Time of a response over loopback in addition to the delay, in microseconds.
 const LOOPBACK_US: f64 = 100.0;
 
 /// Standard normal quantile of three quarters.
 const UPPER_QUARTILE: f64 = 0.674_489_750_196_082;
 
-/// How requests come.
+/// The arrival of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Load {
-    /// Requests per second.
+    /// An open loop, in requests per second.
     Open(u32),
-    /// Connections.
+    /// A closed loop, in connections.
     Closed(u32),
 }
 
@@ -67,8 +67,8 @@ pub(super) struct Row {
 impl Row {
     /// All rows that fit, in the order of the table.
     ///
-    /// A service that waits keeps no core busy, so it fits any rate of an open loop. A closed loop fits as long
-    /// as the cores do not decide about its rate.
+    /// A service that waits keeps no core busy, so it fits any rate of an open loop. A closed loop fits if
+    /// the cores do not decide about its rate.
     pub(super) fn all() -> Vec<Row> {
         let open = RATES.map(Load::Open);
         let closed = CONNECTIONS.map(Load::Closed);
@@ -127,7 +127,7 @@ impl Row {
 
     /// Length of a run with that number of rounds, in seconds.
     pub(super) fn run_s(self, rounds: u32) -> f64 {
-        // A closed loop has one variant after the other, and a part of each slice does not count.
+        // A closed loop loads one variant after the other, and a part of each slice does not count.
         let factor = match self.load {
             Load::Open(_) => 1.0,
             Load::Closed(_) => 2.8,
@@ -139,8 +139,8 @@ impl Row {
     /// 1 is alone.
     ///
     /// In an open loop both servers have the load at the same time. In a closed loop one of them has it. A
-    /// fast service is measured to the microsecond, so few runs may disturb it. A slow service has room for
-    /// many.
+    /// fast service is measured to the microsecond, so only few runs may disturb it. A slow service allows
+    /// many runs at once.
     pub(super) fn share(self) -> f64 {
         let per_s = match self.load {
             Load::Open(rate) => 2.0 * f64::from(rate),
@@ -161,8 +161,8 @@ impl Row {
 
     /// The true difference of the headline, if the baseline has this figure.
     ///
-    /// In an open loop it is the planted delay, for the fastest three quarters of the requests. In a closed loop a
-    /// connection needs `connections / rate` from answer to answer, and the planted delay on top of it.
+    /// In an open loop it is the planted delay, for the fastest three quarters of the requests. In a closed
+    /// loop a connection needs `connections / rate` from response to response, plus the planted delay.
     pub(super) fn truth(self, is_planted: bool, baseline: f64) -> f64 {
         if !is_planted {
             return 0.0;
@@ -178,7 +178,7 @@ impl Row {
         }
     }
 
-    /// A difference of the headline, for people.
+    /// A difference of the headline, as text.
     pub(super) fn in_words(self, value: f64) -> String {
         let digits = match value.abs() {
             small if small < 10.0 => 2,
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn the_truth_of_a_closed_loop_is_that_of_its_time_from_answer_to_answer() {
-        // 4 connections with 10 ms from answer to answer have 400/s, with 10.1 ms they have 396.04/s.
+        // 4 connections with 10 ms from response to response have 400/s, with 10.1 ms they have 396.04/s.
         let found = row("closed 5ms c=4 even").truth(true, 400.0);
         assert!((found - (4.0 / 0.0101 - 400.0)).abs() < 1e-9, "{found}");
         let none = row("closed 5ms c=4 even").truth(false, 400.0);
