@@ -1,8 +1,7 @@
-//! The tree into structs: a serde deserializer over [`Node`].
+//! Decodes the tree into structs: a serde deserializer over [`Node`].
 //!
-//! The types of `fields` need more than serde offers (places, a list even if there is one item).
-//! They ask for it by the name of a newtype struct, which is the way in which serde lets a field
-//! address its format.
+//! The types of `fields` need more than serde offers (places, a list even if there is one item). They request
+//! it by the name of a newtype struct. This is serde's way for a field to address its format.
 
 use serde::de::value::{Error, MapDeserializer, SeqDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, IntoDeserializer, SeqAccess, Visitor};
@@ -68,7 +67,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, Error> {
         visitor.visit_enum(StrDeserializer::<Error>::new(
-            // A list or mapping matches no variant, and serde then names those that there are.
+            // A list or mapping matches no variant. serde then lists the existing variants.
             self.text().unwrap_or_default(),
         ))
     }
@@ -165,7 +164,7 @@ impl<'de> Deserializer<'de> for Key<'de> {
     }
 }
 
-/// A place, then the value that is there: what [`At`] reads.
+/// A place, then the value at it, as [`At`] reads them.
 struct Placed<D> {
     place: Option<Place>,
     value: Option<D>,

@@ -49,7 +49,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> Result<At<T>, A::Error> {
                 let missing = || serde::de::Error::custom("expected a value and its place");
-                // The form in which `decode` hands over a place.
+                // The form that `decode` uses for a place.
                 let [source, start, end]: [usize; 3] = pair.next_element()?.ok_or_else(missing)?;
                 let value = pair.next_element()?.ok_or_else(missing)?;
                 let place = Place { source, start, end };

@@ -1,10 +1,10 @@
-//! YAML text to the tree.
+//! Parses YAML text into the tree.
 //!
-//! The only file that uses the YAML library. Scalars keep the text they were written with, so that
-//! `version: 1.10` is not read as 1.1; the schema decides later what they are. Anchors and aliases
-//! work; merge keys, custom tags and several documents in a file do not.
+//! This is the only file that uses the YAML library. Scalars keep their original text, so that
+//! `version: 1.10` is not read as 1.1. The schema decides their types later. Anchors and aliases are
+//! supported. Merge keys, custom tags and several documents in a file are not.
 //!
-//! Duplicate keys are found here, because the tree that follows could not hold them.
+//! The parser detects duplicate keys here, because the tree cannot represent them.
 
 use std::collections::HashMap;
 
@@ -20,19 +20,19 @@ const NODES_MAX: usize = 100_000;
 /// limit.
 const DEPTH_MAX: usize = 128;
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Document {
-    /// A value.
+    /// A value that is not null.
     Tree(Node),
-    /// Nothing but comments, or null.
+    /// Only comments, or null.
     Empty,
     /// Something that is not YAML, which is reported.
     Unreadable,
 }
 
-/// Reads one file. `source` is the number by which places name it: its index in the sources given to
-/// [`Findings::settle`]. `one_document` says what to do about a second document.
+/// Reads one file. Places refer to it by the number `source`, its index in the sources for
+/// [`Findings::settle`]. `one_document` is the advice if the file has a second document.
 pub fn read(source: usize, text: &str, one_document: &str, findings: &mut Findings) -> Document {
     let mut builder = Builder {
         source,
@@ -163,7 +163,7 @@ impl Builder<'_> {
     ) -> Result<(), Finding> {
         let mut place = self.place(span);
         if style == StructureStyle::Block && matches!(content, Content::List(_)) {
-            // The dash alone: the block has many lines, and marking them all shows nothing.
+            // Only the dash: the block has many lines, and marking them all highlights no specific place.
             place.end = place.start + 1;
         }
         self.open.push(Open {
@@ -179,13 +179,13 @@ impl Builder<'_> {
     }
 
     fn close(&mut self, span: Span) -> Result<(), Finding> {
-        // The parser pairs starts and ends; an end without a start cannot come.
+        // The parser pairs starts and ends, so there is no end without a start.
         let Some(open) = self.open.pop() else {
             return Ok(());
         };
         let end = self.place(span).end;
         let mut place = open.place;
-        // Only a flow collection has an end mark of its own; a block ends where the next key is.
+        // Only a flow collection has its own end mark. A block ends at the next key.
         if self
             .text
             .get(place.start..)
@@ -198,7 +198,7 @@ impl Builder<'_> {
             Content::Map {
                 has_bad_key: true, ..
             } => Value::Reported,
-            // A block mapping has no mark of its own; its first key stands for it.
+            // A block mapping has no mark of its own. Its first key stands for it.
             Content::Map { entries, .. } => {
                 if place.end <= place.start
                     && let Some(first) = entries.first()
@@ -214,7 +214,7 @@ impl Builder<'_> {
     /// Puts a complete node where it belongs.
     fn finish(&mut self, node: Node, anchor: usize) -> Result<(), Finding> {
         self.nodes += 1;
-        // An error and not a finding: reading on is what must not happen.
+        // An error and not a finding, because the parser must stop here.
         if self.nodes > NODES_MAX {
             return Err(Finding::new(
                 node.place,
@@ -246,8 +246,8 @@ impl Builder<'_> {
                     }
                 },
                 Some((text, key_place)) => match entries.iter().find(|entry| entry.key == text) {
-                    // A mapping with a bad key is reported once; its other keys would only repeat
-                    // that.
+                    // A mapping with a bad key is reported once. Reports about its other keys would only
+                    // repeat that.
                     Some(first) if !*has_bad_key => self.findings.add(
                         Finding::new(key_place, format!("the key `{text}` is here twice"))
                             .label("and again here")

@@ -1,12 +1,12 @@
 //! "Did you mean": the known word that a mistyped one is nearest to.
 
-/// The known word that is nearest, when it is near: a third of its letters may differ, one in a
-/// word of up to five, and three at most: `authorization` is not a misspelling of `authentication`.
+/// The nearest known word, if it is near. A third of the letters may differ, one in a word of up to five
+/// letters, and at most three. `authorization` is not a misspelling of `authentication`.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|known| (strsim::damerau_levenshtein(word, known), known))
-        // Of a word of one or two letters a third would be none.
+        // A third of one or two letters would be zero.
         .filter(|(distance, known)| *distance <= (known.chars().count() / 3).clamp(1, MOST))
         .min()
         .map(|(_, known)| known)

@@ -23,18 +23,18 @@ const CROWD_PAUSES_MAX: u32 = 100;
 
 /// Logs why a connection was not accepted, and waits a little.
 pub async fn pause_after(table: &ConnectionTable, error: &io::Error) {
-    // Most likely the process is out of file descriptors; connections that end free some. Without
-    // the pause, `accept` would fail in a busy loop.
+    // Most likely the process has no file descriptors left until connections end. Without the pause, `accept`
+    // would fail in a busy loop.
     if table.accept_failed(error) {
         tokio::time::sleep(ACCEPT_PAUSE).await;
     }
 }
 
-/// Waits a moment when nearly all places are taken, for a loop that accepts.
+/// Waits a moment if nearly all places are taken. The loop that accepts connections calls it.
 ///
-/// Connections that make room then end, and the requests of new ones are read, before the next is
-/// accepted; clients wait with the system. Workers that others keep from the processor need longer for
-/// that, and without waiting for them the next client would find all places taken.
+/// During the pause, idle connections end and workers read the first requests of new connections. Clients
+/// wait in the system's queue. Workers on a busy processor need longer for that. Without the pause, the next
+/// client would find all places taken.
 pub async fn pause_in_crowd(table: &ConnectionTable) {
     for _ in 0..CROWD_PAUSES_MAX {
         if !table.is_crowded() {
@@ -47,11 +47,11 @@ pub async fn pause_in_crowd(table: &ConnectionTable) {
     }
 }
 
-/// Accepts and counts connections until `stopped`, and gives those away that may be served. The
-/// listener is closed then.
+/// Accepts and counts connections until `stopped`, and passes on the admitted ones. Then the listener is
+/// closed.
 ///
-/// They are counted here and not by what serves them: a connection that waits to be counted has a file
-/// descriptor, and a crowd of those would leave none.
+/// Connections are counted here and not by the worker. A connection that waits to be counted has a file
+/// descriptor, and a crowd of uncounted connections would use all descriptors.
 pub async fn accept(
     listener: Listener,
     table: &Arc<ConnectionTable>,
@@ -109,7 +109,7 @@ mod tests {
         assert!(pausing(&table));
         let tracker = Tracker::new(Arc::clone(&table), Timeouts::default());
         let taken: Vec<_> = slots.into_iter().map(|slot| tracker.begin(slot)).collect();
-        // All places are taken still; that is no reason to wait for long.
+        // All places are still taken. That is no reason to wait for long.
         assert!(!pausing(&table));
         drop(taken);
     }

@@ -1,4 +1,4 @@
-//! The one place where this crate reads a clock.
+//! The single place in this crate that reads a clock.
 
 use std::time::Instant;
 

@@ -1,8 +1,8 @@
-//! A client's connection that asks little of the system.
+//! A client connection that needs few system calls.
 //!
-//! Most requests have arrived when their connection is accepted, and many connections carry only
-//! one. So a connection is read at once; it is registered with the runtime only when its task would
-//! have to wait; and its last answer travels in one segment with its end.
+//! Most requests have arrived when their connection is accepted, and many connections carry only one request.
+//! So a connection is read at once. It is registered with the runtime only if its task would have to wait.
+//! The last response leaves in the same segment as the end of the connection.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
@@ -28,14 +28,14 @@ const READ_BYTES: usize = 8 * 1024;
 #[derive(Debug)]
 pub struct Connection(ConnectionHandle);
 
-/// What is known of a connection besides its bytes.
+/// A handle on the state of a connection, without its bytes.
 #[derive(Clone, Debug)]
 pub struct ConnectionHandle(Rc<State>);
 
 #[derive(Debug)]
 struct State {
     socket: RefCell<Socket>,
-    /// A reader waits, and nothing would wake it.
+    /// True if a reader waits and no waker is registered for it.
     is_awaited: Cell<bool>,
     /// All that had arrived was read.
     is_drained: Cell<bool>,
@@ -45,11 +45,11 @@ struct State {
 
 #[derive(Debug)]
 enum Socket {
-    /// Never waited for so far.
+    /// Not registered, because no read had to wait yet.
     Fresh(TcpStream),
-    /// Registered with the runtime.
+    /// Registered with the runtime, which reports when it is ready.
     Watched(TokioIo<tokio::net::TcpStream>),
-    /// Could not be registered.
+    /// The registration failed.
     Lost,
 }
 
@@ -89,7 +89,7 @@ impl ConnectionHandle {
         self.0.is_ending.set(is_last);
     }
 
-    /// Drives what serves the connection, and wakes it when there is something to read.
+    /// Drives the server of the connection, and wakes it when bytes have arrived.
     pub async fn serve<F: Future>(self, work: F) -> F::Output {
         let mut work = std::pin::pin!(work);
         std::future::poll_fn(|task| {
@@ -105,7 +105,7 @@ impl ConnectionHandle {
     }
 }
 
-/// Whether the answer to a request like this is the last on its connection (RFC 9112, 9.3).
+/// True if the response to this request is the last on its connection (RFC 9112, 9.3).
 fn is_last(version: Version, headers: &HeaderMap) -> bool {
     let says = |option: &str| {
         let mut values = headers.get_all(header::CONNECTION).iter();
@@ -132,7 +132,7 @@ impl Socket {
         }
     }
 
-    /// Registers it.
+    /// Registers the socket with the runtime if it is not registered yet.
     fn watched(&mut self) -> io::Result<Pin<&mut TokioIo<tokio::net::TcpStream>>> {
         *self = match mem::replace(self, Socket::Lost) {
             Socket::Fresh(socket) => {
@@ -174,22 +174,21 @@ impl Read for Connection {
             return socket.watched()?.poll_read(task, into);
         };
         if !state.is_drained.get() {
-            // On the stack: hyper's buffer cannot be handed to the system without `unsafe`, and a
-            // copy of at most 8 KiB costs less than an early registration.
+            // On the stack, because handing hyper's buffer to the system requires `unsafe`. A copy of at most
+            // 8 KiB costs less than an early registration.
             let mut bytes = [MaybeUninit::<u8>::uninit(); READ_BYTES];
             let room = into.remaining().min(READ_BYTES);
             match rustix::net::recv(fresh, &mut bytes[..room], RecvFlags::DONTWAIT) {
                 Ok(((read, _), _)) => {
                     into.put_slice(read);
-                    // A short read took all there was; an empty one is the end, which stays.
+                    // A short read emptied the socket. An empty read is the end of the stream, which repeats.
                     state.is_drained.set(!read.is_empty() && read.len() < room);
                     return Poll::Ready(Ok(()));
                 }
                 Err(error) => or_wait(error)?,
             }
         }
-        // The waker is not kept here: `serve` registers the socket once hyper has nothing else to
-        // do.
+        // The waker is not stored here: `serve` registers the socket once hyper has no other work.
         state.is_awaited.set(true);
         Poll::Pending
     }
@@ -244,7 +243,7 @@ impl Write for Connection {
     }
 }
 
-/// Passes on every error except those that mean to wait or to try again.
+/// Passes on every error except the errors that mean "wait" or "try again".
 fn or_wait(error: Errno) -> io::Result<()> {
     match error {
         Errno::AGAIN | Errno::INTR => Ok(()),

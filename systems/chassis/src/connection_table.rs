@@ -1,7 +1,8 @@
-//! How many connections are open, in total and by address, and what became of them.
+//! Counts open connections in total and by address, and counts the reasons for closed and refused
+//! connections.
 //!
-//! One table serves all workers of a process. It is written when a connection begins and when it
-//! ends, never for a request.
+//! All workers of a process share one table. It is written when a connection begins and when it ends, never
+//! for a request.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -29,7 +30,7 @@ pub struct ConnectionTable {
     total: AtomicUsize,
     per_address: AtomicUsize,
     open: AtomicUsize,
-    /// Those of them that were given to a worker, which has not taken them up yet.
+    /// Open connections that were assigned to a worker and that the worker has not taken yet.
     arriving: AtomicUsize,
     networks: Mutex<HashMap<Network, usize>>,
     accepted: AtomicU64,
@@ -42,7 +43,7 @@ pub struct ConnectionTable {
     notes: Mutex<Notes>,
 }
 
-/// What the log has not been told yet.
+/// Time of the last log line, and the number of lines that were skipped since then.
 #[derive(Debug, Default)]
 struct Notes {
     told: Option<Instant>,
@@ -52,7 +53,7 @@ struct Notes {
 /// Why a connection was not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Too many are open.
+    /// Too many connections are open in total.
     Total,
     /// Too many from its address are open.
     Address,
@@ -73,7 +74,7 @@ pub(crate) enum Cause {
     Write,
     /// Answers that clients do not take fill the memory.
     Memory,
-    /// Made room for another.
+    /// The connection was idle and made room for a new connection.
     Room,
     /// More requests were cancelled than answered.
     Resets,
@@ -90,7 +91,7 @@ impl Cause {
     ];
 }
 
-/// What counts as one client: an IPv4 address, or a network of IPv6 that one customer has (a /64).
+/// The network of one client: an IPv4 address, or an IPv6 network of one customer (a /64).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Network {
     V4([u8; 4]),
@@ -98,9 +99,9 @@ pub(crate) enum Network {
 }
 
 impl Network {
-    /// None for this machine itself, 127.0.0.1 and ::1: a program here has other means, and load
-    /// generators and local proxies bring all their connections from there. Other addresses of
-    /// loopback stand for other clients, as in tests.
+    /// Returns `None` for this machine itself (127.0.0.1 and ::1). A local program has other means of attack,
+    /// and load generators and local proxies connect only from there. Other loopback addresses count as
+    /// separate clients, for example in tests.
     pub(crate) fn of(address: IpAddr) -> Option<Self> {
         // An IPv4 client of a socket for both.
         let address = address.to_canonical();
@@ -125,14 +126,14 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Whose connection it is; `None` for this machine itself.
+    /// Network of the client. `None` for this machine itself.
     pub(crate) fn network(&self) -> Option<Network> {
         self.network
     }
 }
 
 impl ConnectionTable {
-    /// An empty table.
+    /// Creates an empty table with these maxima.
     #[must_use]
     pub fn new(most: Most) -> Arc<Self> {
         Arc::new(Self {
@@ -156,10 +157,10 @@ impl ConnectionTable {
         self.per_address.store(most.per_address, Relaxed);
     }
 
-    /// Counts a connection from `peer`; a client of a Unix socket has no address, so `peer` is `None`.
+    /// Counts a connection from `peer`. A client of a Unix socket has no address, so `peer` is `None`.
     ///
     /// # Errors
-    /// When there are too many; this is counted and logged here.
+    /// Fails if too many connections are open. The refusal is counted and logged here.
     pub fn take(self: &Arc<Self>, peer: Option<IpAddr>) -> Result<Slot, Refusal> {
         let slot = self.admit(peer.and_then(Network::of));
         match &slot {
@@ -204,21 +205,21 @@ impl ConnectionTable {
         Ok(slot)
     }
 
-    /// Whether idle connections should make room: an eighth of the places, at least one, is kept
-    /// free for newcomers.
+    /// True if idle connections should make room. An eighth of the places, at least one, is kept free for new
+    /// connections.
     pub(crate) fn is_crowded(&self) -> bool {
         let total = self.total.load(Relaxed);
         let free = (total / 8).max(1).min(total.saturating_sub(1));
         self.open.load(Relaxed) > total - free
     }
 
-    /// Whether a worker was given connections that it has not taken up, which is when it makes room.
+    /// True if a worker has not taken all of its assigned connections yet. It makes room when it takes them.
     pub(crate) fn has_arriving(&self) -> bool {
         self.arriving.load(Relaxed) > 0
     }
 
-    /// Notes an error of `accept`. Idle connections are then closed, because the process is most
-    /// likely out of file descriptors. Whether to wait before the next try.
+    /// Records an error of `accept`. If resources are short, most likely file descriptors, the workers then
+    /// close idle connections. Returns true if the caller should wait before the next try.
     pub fn accept_failed(&self, error: &io::Error) -> bool {
         let is_gone = matches!(
             error.kind(),
@@ -274,13 +275,13 @@ impl ConnectionTable {
         self.closed[place.unwrap()].load(Relaxed)
     }
 
-    /// Connections that are open.
+    /// Number of open connections.
     #[cfg(test)]
     pub(crate) fn open(&self) -> usize {
         self.open.load(Relaxed)
     }
 
-    /// Logs at most once in a while; `line` learns how many lines were left out before it.
+    /// Logs at most once per `LOG_PAUSE`. `line` receives the number of skipped lines.
     fn log(&self, line: impl FnOnce(u64)) {
         let now = clock::now();
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -297,13 +298,13 @@ impl ConnectionTable {
     }
 
     fn networks(&self) -> MutexGuard<'_, HashMap<Network, usize>> {
-        // Nothing panics while it holds this lock.
+        // No code panics while it holds this lock.
         self.networks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Slot {
-    /// Whether it is one of this table: what is counted elsewhere makes no room here.
+    /// True if this table counts the connection. Connections of other tables make no room here.
     pub(crate) fn is_of(&self, table: &Arc<ConnectionTable>) -> bool {
         Arc::ptr_eq(&self.table, table)
     }

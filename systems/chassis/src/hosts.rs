@@ -1,8 +1,8 @@
-//! Under which names a service on this machine is asked.
+//! Checks the host names in requests to a service on this machine.
 //!
-//! A web page can lead a name of its own to 127.0.0.1 (DNS rebinding). To the browser, a service there
-//! then belongs to the page, so it sends and reads whatever the page likes and asks no CORS. The header
-//! `Host` still has the page's name, and that gives it away.
+//! A web page can point its own host name to 127.0.0.1 (DNS rebinding). The browser then treats a local
+//! service as part of the page's origin. The page can send and read anything, without CORS checks. The `Host`
+//! header still has the page's name, so the service can detect it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl ForeignHost {
     pub const STATUS: hyper::StatusCode = hyper::StatusCode::MISDIRECTED_REQUEST;
 }
 
-/// Under which names a service is asked.
+/// The host names that a service accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts(Rule);
 
@@ -66,7 +66,7 @@ impl Hosts {
         let lines = lines.map(|line| line.to_str().unwrap_or_default());
         // HTTP/2 has it in the place of the header, and so may an HTTP/1.1 request.
         let target = target.authority().map(|it| it.as_str());
-        // None at all is HTTP/1.0, which no browser speaks.
+        // A request without `Host` is HTTP/1.0, which no browser sends.
         let is_allowed = |host: &str| {
             let name = without_port(host);
             is_local(name) || allowed.iter().any(|it| it.eq_ignore_ascii_case(name))
@@ -79,7 +79,7 @@ impl Hosts {
     }
 }
 
-/// Whether a name is this machine's, and not one that another may lead here.
+/// True if the name always belongs to this machine, so that no DNS server can point it here.
 fn is_local(name: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
 }

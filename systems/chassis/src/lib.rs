@@ -1,13 +1,13 @@
-//! The frame of our services on hyper: sockets, threads, signals and the limits of connections.
+//! The frame of our services on hyper: sockets, threads, signals and connection limits.
 //!
-//! One thread accepts connections and assigns them in turn, so that few connections spread evenly.
-//! Each [`Worker`] serves its own on a runtime of its own, so that no connection changes threads
-//! and nothing is shared except what a service shares itself. Absent on purpose: routes, and TLS.
+//! One thread accepts connections and assigns them in turn, so that a few connections spread evenly. Each
+//! [`Worker`] serves its connections on its own runtime. A connection never changes threads, and workers
+//! share only the data that the service itself shares. Routes and TLS are absent on purpose.
 //!
-//! A [`ConnectionTable`] bounds how many connections there are, and a [`Tracker`] on each worker
-//! ends those whose clients let it wait. The gateway, which accepts by itself, uses both, and so do
-//! the servers on actix-web and ntex: [`TrackedIo`] is a socket for either kind,
-//! [`Tracked::attend`] drives what is not of hyper.
+//! A [`ConnectionTable`] limits the number of connections. A [`Tracker`] on each worker closes connections of
+//! slow clients. The gateway, which accepts connections itself, uses both, and so do the servers on actix-web
+//! and ntex. [`TrackedIo`] is a socket for all of them, and [`Tracked::attend`] drives connections that are
+//! not hyper's.
 
 mod accept;
 mod client;
@@ -58,7 +58,7 @@ pub fn run<C, E: Error>(
         Err(answer) => {
             // If the stream is closed, there is nowhere left to report it.
             let _ = answer.print();
-            // clap knows two codes, 0 and 2; both fit.
+            // clap uses two codes, 0 and 2. Both fit.
             return ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2));
         }
     };

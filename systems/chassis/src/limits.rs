@@ -1,4 +1,4 @@
-//! What a service allows its clients.
+//! Limits of a service for its clients: timeouts, streams and numbers of connections.
 
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
@@ -10,25 +10,25 @@ use crate::command_line::{TimeError, time};
 
 /// Most connections by default, however many file descriptors there are: each costs some 10 KiB.
 const CONNECTIONS_MAX: usize = 16_384;
-/// Times that can be asked for.
+/// Range of the times that a flag accepts.
 const TIMES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(3_600);
 
 /// Limits of a service's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// What clients may do with a connection.
+    /// Timeouts of a connection.
     pub timeouts: Timeouts,
-    /// Requests that one HTTP/2 connection may have under way.
+    /// Maximum of concurrent requests on one HTTP/2 connection.
     pub http2_streams: u32,
     /// Time that connections may take that are open when the service is to stop.
     pub stop_timeout: Duration,
 }
 
-/// How long a client may let a connection wait.
+/// Times that a client may let a connection wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// From the first byte of a request to the end of its head; and from the beginning of a
-    /// connection to the end of its first head.
+    /// Time from the first byte of a request to the end of its head. For the first request, it starts with
+    /// the connection.
     pub head: Duration,
     /// Without a request under way.
     pub idle: Duration,
@@ -55,7 +55,7 @@ impl Default for Timeouts {
 pub const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
 /// Time that the answer to a ping may take, by default.
 pub const HTTP2_PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// Requests that one HTTP/2 connection may have under way, by default.
+/// Default maximum of concurrent requests on one HTTP/2 connection.
 pub const HTTP2_STREAMS: u32 = 100;
 
 /// Flags that every service has for its connections.
@@ -96,7 +96,7 @@ impl ConnectionFlags {
         }
     }
 
-    /// How many connections there may be.
+    /// Maximum number of connections.
     #[must_use]
     pub fn most(&self) -> Most {
         let count = |flag: Option<NonZeroU32>| flag.and_then(|it| usize::try_from(it.get()).ok());
@@ -113,12 +113,12 @@ fn wait(text: &str) -> Result<Duration, TimeError> {
     time(text, TIMES)
 }
 
-/// How many connections may be open at a time.
+/// Maximum number of open connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Most {
-    /// In total.
+    /// Maximum over all addresses.
     pub total: usize,
-    /// From one address.
+    /// Maximum for one address.
     pub per_address: usize,
 }
 
@@ -130,7 +130,7 @@ impl Most {
         let total = total.unwrap_or_else(|| part(descriptors(), share).min(CONNECTIONS_MAX));
         Self {
             total,
-            // Half: clients behind one proxy share an address, and none takes all there is.
+            // Half: clients behind one proxy share an address, but one address must not use all places.
             per_address: per_address.unwrap_or(total.div_ceil(2)),
         }
     }

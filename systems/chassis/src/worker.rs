@@ -41,7 +41,7 @@ pub trait Handler: 'static {
     ) -> impl Future<Output = Response<Self::Body>>;
 }
 
-/// What a worker serves.
+/// The source of a worker's connections.
 #[derive(Debug)]
 enum Work {
     Connection(TcpStream, Slot),
@@ -49,7 +49,7 @@ enum Work {
     Listener(TcpListener),
 }
 
-/// A thread that serves the connections it is given, over HTTP/1.1 and HTTP/2 without TLS.
+/// A thread that serves its connections over HTTP/1.1 and HTTP/2 without TLS.
 #[derive(Debug)]
 pub struct Worker {
     work: UnboundedSender<Work>,
@@ -57,10 +57,10 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts a thread; `prepare` makes its handler there, before the first connection is served.
+    /// Starts a thread. `prepare` creates its handler on that thread, before the first connection is served.
     ///
     /// # Errors
-    /// When the system has no more threads or file descriptors.
+    /// Fails if the system has no more threads or file descriptors.
     pub fn start<D: Handler, P: Future<Output = D>>(
         number: u16,
         (table, limits): (&Arc<ConnectionTable>, Limits),
@@ -88,8 +88,8 @@ impl Worker {
     /// Takes no more connections, and waits until the open ones of all workers are done or out of
     /// time.
     pub(crate) fn finish_all(workers: Vec<Self>) {
-        // All are told before one is waited for. Otherwise each would have the whole time to stop
-        // after the one before it, and take requests meanwhile.
+        // All workers receive the order before `stop` waits for one of them. Otherwise each worker would use
+        // the whole timeout after the worker before it, and accept requests meanwhile.
         let threads: Vec<_> = workers
             .into_iter()
             .map(|Self { work, thread }| {
@@ -137,7 +137,7 @@ async fn serve_all<D: Handler>(
 ) {
     let tracker = Tracker::new(Arc::clone(&table), limits.timeouts);
     spawn_local(tracker.clone().watch());
-    // Shared: hyper copies what a connection needs of it, and building one costs more than a count.
+    // Shared, because building one costs more than a reference count. hyper copies the parts it needs.
     let builder = Rc::new(builder(limits.http2_streams));
     let mut listener = None;
     while let Some(next) = next(&mut arriving, listener.as_ref()).await {
@@ -182,7 +182,7 @@ async fn serve_all<D: Handler>(
 
 fn builder(http2_streams: u32) -> auto::Builder<SameThread> {
     let mut builder = auto::Builder::new(SameThread);
-    // HTTP/1.1 has no timer: the tracker knows when a head takes too long.
+    // HTTP/1.1 needs no timer, because the tracker detects a slow head.
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -219,13 +219,13 @@ async fn converse<D: Handler>(
     let _ = handle.serve(tracked.clone().drive(connection)).await;
 }
 
-/// What a worker does next.
+/// The next event of a worker.
 enum Next {
     Work(Work),
     Accepted(io::Result<(TcpStream, SocketAddr)>),
 }
 
-/// Waits for more work; `None` when no more can come.
+/// Waits for more work. Returns `None` if no more work can arrive.
 async fn next(arriving: &mut UnboundedReceiver<Work>, listener: Option<&Listener>) -> Option<Next> {
     poll_fn(|task| {
         // The channel first: its end means to stop, which must not wait for a client.
@@ -240,7 +240,7 @@ async fn next(arriving: &mut UnboundedReceiver<Work>, listener: Option<&Listener
     .await
 }
 
-/// Runs what hyper spawns for HTTP/2 on the worker's own thread.
+/// Runs the tasks that hyper spawns for HTTP/2 on the worker's own thread.
 #[derive(Debug, Clone, Copy)]
 struct SameThread;
 

@@ -1,5 +1,4 @@
-//! One request on a connection: when it is its turn, what is noted when it is answered, and the work
-//! that may outlive it.
+//! One request on a connection: its turn to start, its records, and work that may outlive it.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -11,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use super::{Order, Protocol, State};
 use crate::connection_table::Cause;
 
-/// Requests that a client may cancel at once, beyond those that it lets be answered.
+/// Number of requests that a client may cancel beyond the number that were answered.
 const RESETS_MAX: u32 = 100;
 /// Ticks after which a client has waited for its answer, and may well lose its patience.
 const PATIENCE_TICKS: u32 = 10;
@@ -34,12 +33,14 @@ impl Exchange {
         }
     }
 
-    /// Lets others go first: other connections when this one was served in its current turn already,
-    /// and other clients when a request of this one was begun in a pass that has lasted for long.
+    /// Waits for the turn of this request.
     ///
-    /// HTTP/1.1 reads one request behind the other for as long as there are any, so a client that
-    /// sends many at once would have them all answered before anybody else is. Streams of HTTP/2
-    /// are tasks of their own.
+    /// It lets other connections go first if this connection was already served in its current turn. It lets
+    /// other clients go first if a long pass already started a request of this client.
+    ///
+    /// HTTP/1.1 servers read one request after another while more requests are buffered. Without turns, a
+    /// client that pipelines many requests would get all its responses before any other client. HTTP/2
+    /// streams are separate tasks.
     pub async fn turn(&self) {
         let state = &self.state;
         // A loop, because hyper may look again in the same turn.
@@ -57,7 +58,7 @@ impl Exchange {
         state.served.set(Some(state.turn.get()));
     }
 
-    /// Notes that work for this request goes on until what is returned is dropped.
+    /// Records work for this request. The work lasts until the returned guard is dropped.
     #[must_use]
     pub fn work(&self) -> Work {
         let working = &self.state.working;
@@ -65,15 +66,15 @@ impl Exchange {
         Work(Rc::clone(&self.state))
     }
 
-    /// Requests of the same connection that are worked on, also those that were cancelled.
+    /// Number of requests of this connection in progress, including cancelled requests.
     #[must_use]
     pub fn working(&self) -> u32 {
         self.state.working.get()
     }
 
-    /// Hands the answer over to a server that writes it by itself, with so many bytes of body.
+    /// Hands the response over to a server that writes it itself, with a body of `bytes` bytes.
     ///
-    /// All of them must be written, or the connection never counts as idle again.
+    /// The server must write all of them, or the connection never counts as idle again.
     pub fn handed(mut self, bytes: usize) {
         self.note_answer();
         let state = &self.state;
@@ -112,7 +113,7 @@ impl Drop for Exchange {
     }
 }
 
-/// Work for a request, which may outlive its connection: the connection counts as open for so long.
+/// Work for a request, which may outlive its connection. The connection counts as open until it ends.
 #[derive(Debug)]
 pub struct Work(Rc<State>);
 
@@ -123,7 +124,7 @@ impl Drop for Work {
 }
 
 impl State {
-    /// Whether a request was let through since the runtime last came to this connection.
+    /// True if a request was admitted in the current turn of this connection.
     fn was_served_in_turn(&self) -> bool {
         self.protocol.get() == Protocol::Http1 && self.served.get() == Some(self.turn.get())
     }
@@ -136,14 +137,14 @@ impl State {
         passes.looked(pass);
     }
 
-    /// Waits until the runtime has looked for what has arrived from others, which a task that only
-    /// wakes itself would keep it from.
+    /// Waits until the runtime has polled for events of other connections. A task that only wakes itself
+    /// would prevent that poll.
     async fn next_turn(&self) {
         let turn = self.turn.get();
         loop {
             runtime_looked().await;
-            // Servers may poll the work for a request again although nothing has woken it, actix's
-            // always does: then no time has passed. Streams of HTTP/2 have no turns of their own.
+            // Servers may poll the work for a request again although its waker was not called. actix always
+            // does. No turn has passed in that case. HTTP/2 streams have no turns of their own.
             if self.protocol.get() != Protocol::Http1 || self.turn.get() != turn {
                 return;
             }
@@ -151,10 +152,10 @@ impl State {
     }
 }
 
-/// Waits until the runtime has looked for what has arrived.
+/// Waits until the runtime has polled for events.
 ///
-/// `yield_now` alone is over at any second look at it. A task that wakes itself, as actix's does while a
-/// client has sent much, looks again before the runtime has.
+/// `yield_now` alone is ready at any second poll. A task that wakes itself polls it again before the runtime
+/// has polled for events. The task of actix does so while a client has sent a lot of data.
 async fn runtime_looked() {
     let mut yielding = pin!(tokio::task::yield_now());
     let mut look: Option<Arc<Look>> = None;
@@ -176,7 +177,7 @@ async fn runtime_looked() {
     .await;
 }
 
-/// Tells a look of the runtime from other reasons why a task is woken.
+/// A waker that distinguishes a poll of the runtime for events from other wake-ups of a task.
 struct Look {
     is_over: AtomicBool,
     task: Waker,

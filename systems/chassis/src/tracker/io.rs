@@ -1,4 +1,4 @@
-//! The bytes of a connection: when a head begins, and whether the client takes what it is sent.
+//! A socket that records the beginning of request heads and the progress of response bytes.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use super::{Protocol, State, Tracked};
 /// Fewer do not: a client that takes a byte now and then could keep an answer in memory for ever.
 pub(super) const PROGRESS_BYTES: usize = 16 * 1024;
 
-/// A socket whose reads and writes are noted, for hyper and for servers that use tokio's traits.
+/// A socket that records its reads and writes, for hyper and for servers on tokio's traits.
 #[derive(Debug)]
 pub struct TrackedIo<I> {
     socket: I,
@@ -27,7 +27,7 @@ impl<I> TrackedIo<I> {
         Self { socket, state }
     }
 
-    /// The connection.
+    /// A handle on the tracked connection.
     #[must_use]
     pub fn tracked(&self) -> Tracked {
         Tracked(Rc::clone(&self.state))

@@ -10,7 +10,7 @@ use crate::connection_table::Cause;
 const GRACE_TICKS: u32 = 10;
 /// Ticks that a newcomer has to send its request when many others are served and no other client waits.
 const FRESH_TICKS: u32 = 5;
-/// Ticks for which a client must have taken nothing before its answer may be dropped for memory.
+/// Ticks without progress after which a response may be dropped to free memory.
 const STALLED_TICKS: u32 = 10;
 
 impl Registry {
@@ -77,15 +77,14 @@ impl Registry {
 
     /// Closes some of the connections that have been idle for longest.
     ///
-    /// Several at a time, because each look costs a little for every connection: a client that
-    /// opens connections as fast as it can makes each of them cost sixteen such steps, not
-    /// thousands.
+    /// It closes several at a time, because each sweep costs a little per connection. If a client opens
+    /// connections as fast as possible, each new connection then costs sixteen such steps, not thousands.
     ///
-    /// None is closed that has been idle for fewer than so many ticks.
+    /// Connections that were idle for fewer than `ticks_least` ticks stay open.
     pub(super) fn make_room(&self, ticks_least: u32) {
         let connections = self.connections.borrow();
         let batch = (connections.len() / 16).max(1);
-        // Those that were told before may still be there.
+        // Connections with an earlier order to end may still be open.
         if self.leaving.get() >= batch {
             return;
         }
@@ -107,7 +106,7 @@ impl Registry {
         }
     }
 
-    /// Closes connections that take nothing, those with most bytes first, until the rest fits.
+    /// Closes stalled connections, starting with the most unwritten bytes, until the rest fits.
     fn drop_unsent(&self, mut unsent: usize, now: u32) {
         let connections = self.connections.borrow();
         let mut stalled: Vec<&Rc<State>> = connections
@@ -138,7 +137,7 @@ fn ticks(time: Duration) -> u32 {
     u32::try_from(ticks).unwrap_or(u32::MAX / 2).max(1)
 }
 
-/// Whether a tick has passed, also when their number begins anew.
+/// True if a tick has passed. Also correct after the tick number has wrapped around.
 fn is_past(tick: u32, now: u32) -> bool {
     now.wrapping_sub(tick) < u32::MAX / 2
 }

@@ -22,13 +22,13 @@ const BIG: usize = 32 << 20;
 /// Longer than anything here takes that does not wait for ever.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Twice what the system keeps of answers that are not sent.
+/// Twice the unsent bytes that the system buffers.
 const PART: usize = 256 << 10;
 
 /// Answers `/big` with [`BIG`] bytes, `/part` with [`PART`], `/late` after a second and `/never`
 /// never. `/work` takes all of the worker's time for 50 ms.
 struct Sample {
-    /// Requests so far.
+    /// Number of requests that the handler has received.
     seen: Arc<AtomicU32>,
 }
 
@@ -142,7 +142,7 @@ fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nhost: t\r\n\r\n")
 }
 
-/// Whether the service has closed a connection, instead of waiting for more.
+/// True if the service has closed a connection, false if it waits for more bytes.
 fn is_closed(mut stream: &TcpStream) -> bool {
     let mut rest = Vec::new();
     match stream.read_to_end(&mut rest) {
@@ -212,7 +212,7 @@ fn a_second_head_has_its_own_time_and_a_pause_before_it_another() {
     assert_eq!(service.table.count(Cause::Idle), 1);
 }
 
-/// Waits for time to pass, where that is what a test is about.
+/// Waits for time to pass, in tests about time.
 fn wait(time: Duration) {
     let (_sender, receiver) = std::sync::mpsc::channel::<()>();
     let _ = receiver.recv_timeout(time);
@@ -363,7 +363,7 @@ fn silent_clients_do_not_keep_others_out() {
     assert!(service.table.open() <= 32);
 }
 
-/// How often the thread that serves has gone to sleep, of a worker with this number.
+/// Number of times that the thread of the worker with this number has gone to sleep.
 fn sleeps(worker: u16) -> u64 {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let own = tasks.map(|task| task.unwrap().path()).find(|task| {
@@ -385,7 +385,7 @@ fn a_worker_without_requests_hardly_wakes() {
         stop_timeout: PATIENCE,
     };
     let seen: Arc<AtomicU32> = Arc::default();
-    // A number of its own, by which its thread is found among those of other tests.
+    // A unique number, which identifies the thread among the threads of other tests.
     let number = 4_711;
     let worker = Worker::start(number, (&table, limits), async move || Sample { seen }).unwrap();
     wait(Duration::from_millis(300));
@@ -500,7 +500,7 @@ mod http2 {
         Request::builder().uri(uri).body(()).unwrap()
     }
 
-    /// Sends a request; it is under way when this returns.
+    /// Sends a request. It is in progress when the function returns.
     async fn send(client: &mut SendRequest<Bytes>, path: &str) -> h2::client::ResponseFuture {
         let mut ready = client.clone().ready().await.unwrap();
         let (response, _) = ready.send_request(request(path), true).unwrap();
