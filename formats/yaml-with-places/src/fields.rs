@@ -17,9 +17,9 @@ use crate::tree::Place;
 /// A value with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct At<T> {
-    /// Where it stands.
+    /// The place of the value in its source.
     pub place: Place,
-    /// The value.
+    /// The value, decoded.
     pub value: T,
 }
 

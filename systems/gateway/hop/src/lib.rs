@@ -1,9 +1,9 @@
-//! Headers that end at each hop (RFC 9110, sections 7.6.1 and 11.7): the gateway is where a client's
-//! connection ends and those to subgraphs, handlers and coprocessors begin.
+//! Hop-by-hop headers (RFC 9110, sections 7.6.1 and 11.7). The client's connection ends at the gateway, and
+//! connections to subgraphs, handlers and coprocessors begin there.
 //!
-//! One list, because a header that one side takes for its own and another passes on is a way to
-//! smuggle. What else a side leaves out (`host`, `content-length`, `expect`, `accept`) depends on
-//! what it does, and stands there.
+//! All crates share one list. A header that one side consumes and another side forwards allows request
+//! smuggling. Other removed headers (`host`, `content-length`, `expect`, `accept`) depend on the side and are
+//! listed in its code.
 
 mod end;
 
@@ -22,25 +22,25 @@ pub const OF_CONNECTION: [&str; 7] = [
     "upgrade",
 ];
 
-/// Headers by which a client and the proxy next to it know each other.
+/// Headers for authentication between a client and the proxy next to it.
 pub const OF_PROXY: [&str; 2] = ["proxy-authenticate", "proxy-authorization"];
 
-/// Whether a header is one of [`OF_CONNECTION`], in whatever case.
+/// True if a header is one of [`OF_CONNECTION`], ignoring case.
 #[must_use]
 pub fn is_of_connection(name: &str) -> bool {
-    // Most names have a length that none of these has, and this is asked of every header.
+    // Called for every header. Most names have another length than these names.
     matches!(name.len(), 2 | 7 | 10 | 16 | 17) && is_among(&OF_CONNECTION, name)
 }
 
-/// Whether a header is one of [`OF_CONNECTION`] or [`OF_PROXY`], in whatever case.
+/// True if a header is one of [`OF_CONNECTION`] or [`OF_PROXY`], ignoring case.
 #[must_use]
 pub fn is_hop_by_hop(name: &str) -> bool {
     is_of_connection(name) || is_among(&OF_PROXY, name)
 }
 
-/// Removes [`OF_CONNECTION`] and [`OF_PROXY`].
+/// Removes all headers in [`OF_CONNECTION`] and [`OF_PROXY`].
 pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    // Most messages have none, and to look at their few names costs less than to look nine up.
+    // Most messages have none of them. Scanning their few names costs less than nine lookups.
     if !headers.keys().any(|name| is_hop_by_hop(name.as_str())) {
         return;
     }

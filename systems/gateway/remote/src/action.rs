@@ -1,4 +1,4 @@
-//! An action made ready: how its handler is asked, and what becomes of the answer.
+//! A prepared action: the request to its handler, and the handling of the response.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ pub(crate) struct Action {
     response: Option<Template>,
 }
 
-/// How a request is transformed.
+/// The transformation of a request.
 #[derive(Debug, Default)]
 struct Request {
     method: Option<Method>,
@@ -52,7 +52,7 @@ enum Body {
     Form(Vec<(String, Template)>),
 }
 
-/// What went wrong while a request was transformed.
+/// An error of a request transformation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TransformError {
     #[error("{what}: {source}")]
@@ -90,7 +90,7 @@ impl Action {
         }
     }
 
-    /// The request for a payload. What its templates make counts as `work`.
+    /// The request for a payload. The output of its templates counts as `work`.
     pub(crate) fn call(
         &self,
         source: usize,
@@ -126,8 +126,8 @@ impl Action {
     ) -> Result<&'a Json<'a>, GraphqlError> {
         let path = failure::root_path(&self.name);
         let unexpected = |message: &str| failure::error(message, &path, "unexpected");
-        // 4xx is the handler's way to refuse, with an error of its own for the client; every other
-        // status than 2xx is a failure of the handler.
+        // A handler refuses with 4xx and its own error for the client. Every other status except 2xx is a
+        // failure of the handler.
         let is_refusal = answer.status.is_client_error();
         if !answer.status.is_success() && !is_refusal {
             let found = answer.status.as_u16();
@@ -142,7 +142,7 @@ impl Action {
         let value: &Json<'_> = match transformed {
             None => body,
             Some(Ok(value)) => value,
-            // A template is written for the success; a refusal need not have the members that it reads.
+            // Templates are written for success. A refusal may lack the members that they read.
             Some(Err(_)) if is_refusal => body,
             Some(Err(reason)) => {
                 let error = unexpected("Response Transformation Failed");
@@ -155,7 +155,7 @@ impl Action {
         Ok(value)
     }
 
-    /// The handler's answer transformed; `None` without a response template. What the template makes
+    /// Transforms the handler's response. `None` without a response template. The output of the template
     /// counts as `work`.
     pub(crate) fn transformed<'a>(
         &'a self,
@@ -171,7 +171,7 @@ impl Action {
     }
 }
 
-/// `$response` of templates.
+/// The value of `$response` in templates.
 pub(crate) fn response_variable(status: StatusCode) -> Json<'static> {
     let status = Json::Number(status.as_u16().to_string().into());
     Json::Object(vec![("status".into(), status)])
@@ -187,8 +187,8 @@ fn refusal(body: &Json<'_>, path: &str) -> GraphqlError {
         let reason = "the handler refused without a `message`";
         return failure::error("internal error", path, "unexpected").with("internal", reason);
     };
-    // `serde_json` refuses what the gateway's reader lets pass (a lone surrogate); then `code`
-    // alone is used.
+    // `serde_json` rejects a lone surrogate, which the gateway's reader accepts. In that case only `code` is
+    // used.
     if let Some(extensions @ Json::Object(_)) = body.get("extensions")
         && let Ok(serde_json::Value::Object(extensions)) =
             serde_json::from_slice(&extensions.to_bytes())
@@ -258,7 +258,7 @@ impl Request {
         (base_url, work): (&str, &Work),
     ) -> Result<Call, TransformError> {
         let tree = Json::parse(&payload).map_err(|_| TransformError::Payload)?;
-        // `$base_url` has no trailing slash, because templates append paths to it; see `new`.
+        // `$base_url` has no trailing slash, because templates append paths to it. See `new`.
         let base = Json::Text(base_url.into());
         let query = query_of(base_url);
         let nothing = Json::Null;
@@ -353,7 +353,7 @@ impl Request {
     }
 }
 
-/// What a template renders to, or why the field, header or parameter `what` cannot be made.
+/// Renders a template. An error names the field, header or parameter `what`.
 fn rendered(
     what: &str,
     template: &Template,

@@ -12,7 +12,7 @@ use crate::names::Names;
 use crate::outgoing::{Fragments, Occurrence, Set};
 use graphql_tools::parser::query::Selection;
 
-/// A GraphQL response.
+/// A GraphQL response of a service.
 pub(crate) struct Answer<'a> {
     pub(crate) data: Data<'a>,
     /// The list of errors, when there are any.
@@ -39,7 +39,7 @@ impl<'a> Answer<'a> {
     /// Reads a response. All of it is checked to be JSON.
     pub(crate) fn read(body: &'a [u8]) -> Result<Self, Unreadable> {
         serde_json::from_slice(body).map_err(|error| {
-            // A wrong type is JSON that is not a response; every other error means that the text is
+            // A wrong type means that the JSON is not a response. Every other error means that the text is
             // not JSON.
             if error.is_data() {
                 Unreadable::Object
@@ -81,8 +81,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Answer<'a> {
                         "data" => answer.data = map.next_value()?,
                         "errors" => {
                             let errors = map.next_value::<&RawValue>()?.get();
-                            // `RawValue` checks the whole list and copies nothing; only its first
-                            // byte is looked at here.
+                            // `RawValue` has checked the whole list without a copy. Only its first byte is
+                            // needed here.
                             if errors != "null" && !errors.starts_with('[') {
                                 let unexpected = Unexpected::Other("`errors` that is not a list");
                                 return Err(A::Error::invalid_type(unexpected, &self));
@@ -137,16 +137,16 @@ impl<'de: 'a, 'a> Deserialize<'de> for Data<'a> {
     }
 }
 
-/// Where in an answer names of types stand.
+/// The locations of type names in a response.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct TypeNames {
-    /// Response keys of `__typename`.
+    /// Response keys of `__typename` fields.
     keys: Vec<String>,
     below: Vec<(String, TypeNames)>,
 }
 
 impl TypeNames {
-    /// The places in the answer to these fields; `None` without any.
+    /// The locations of type names in the response to these fields. `None` if there are no type names.
     pub(crate) fn of(fields: &[Occurrence<'_>], fragments: &Fragments<'_>) -> Option<Self> {
         let mut names = Self::default();
         for occurrence in fields {
@@ -161,8 +161,8 @@ impl TypeNames {
         if set.items.is_empty() {
             return;
         }
-        // One response key may occur several times in a document; its selections merge, so their
-        // names do as well.
+        // One response key may occur several times in a document. Its selections merge, so their names merge
+        // too.
         let known = self.below.iter().position(|(known, _)| known == key);
         let index = known.unwrap_or_else(|| {
             self.below.push((key.to_owned(), Self::default()));
@@ -210,7 +210,7 @@ impl TypeNames {
                 inner.change(&mut value, names);
                 value.write(out);
             }
-            // Deeper than we read, or nothing to change.
+            // Deeper than the reader's limit, or no name to change.
             _ => out.extend_from_slice(raw.as_bytes()),
         }
     }
@@ -229,8 +229,8 @@ impl TypeNames {
                     {
                         let new = names.new_type(name).to_owned();
                         *name = new.into();
-                    // A key may hold a type name for one type and an object for another, so what is
-                    // not text is entered as well.
+                    // A key may have a type name in one type and an object in another type. So a value that
+                    // is not text is searched too.
                     } else if let Some((_, inner)) = self.below.iter().find(|(it, _)| it == key) {
                         inner.change(value, names);
                     }

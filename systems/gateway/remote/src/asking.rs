@@ -8,10 +8,10 @@ use crate::session::Session;
 /// The inputs of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Asking<'a> {
-    /// The variables, checked.
+    /// The checked variables of the request.
     pub variables: &'a Variables,
     /// The headers of the client.
     pub client: &'a HeaderMap,
-    /// Who the client is.
+    /// The session variables of the client.
     pub session: &'a Session,
 }

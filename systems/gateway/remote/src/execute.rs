@@ -1,4 +1,4 @@
-//! Carries a route out.
+//! Executes a route: sends the requests and assembles the response.
 
 mod payload;
 
@@ -20,20 +20,20 @@ use crate::output::{Selecting, Unwritten};
 use crate::route::{ActionPart, Content, Item, Part, RemotePart};
 use payload::transformed_too_large;
 
-/// A complete GraphQL response.
+/// A complete GraphQL response with its cookies.
 #[derive(Clone, Debug)]
 pub struct Executed {
     /// `{"data":…}` or `{"errors":…,"data":null}`.
     pub body: Bytes,
-    /// Whether there are errors.
+    /// True if the response contains errors.
     pub has_errors: bool,
-    /// Whether there is an error in place of an answer because of a limit.
+    /// True if an error replaces data because of a limit.
     pub is_cut: bool,
-    /// What services and handlers want the client to keep.
+    /// `set-cookie` values of services and handlers for the client.
     pub cookies: Vec<HeaderValue>,
 }
 
-/// What came of one part.
+/// The result of one part.
 enum Outcome {
     /// A service's answer: a GraphQL response without errors.
     Remote(CallAnswer),
@@ -91,7 +91,7 @@ impl Prepared {
             return run.beyond(error, Vec::new());
         }
         let outcomes = match parts.as_slice() {
-            // One part needs no list of futures; most operations are of this kind.
+            // One part needs no list of futures. Most operations have one part.
             [only] => vec![run.part(only).await],
             _ if self.checked.kind() == OperationKind::Query => {
                 // All parts run in one task: they share the variables and presences without a lock.
@@ -127,11 +127,11 @@ struct Run<'a, S> {
     writable: Cell<usize>,
     /// Bytes of answers that may still be kept.
     receivable: Cell<usize>,
-    /// What the request templates of all actions may make.
+    /// Output bytes that the request templates of all actions may still produce.
     asking_work: Work,
-    /// What the response templates of all actions may make.
+    /// Output bytes that the response templates of all actions may still produce.
     answer_work: Work,
-    /// Whether there is an error because of a limit.
+    /// True if an error replaces data because of a limit.
     is_cut: Cell<bool>,
 }
 
@@ -190,16 +190,16 @@ impl<S: Sources> Run<'_, S> {
             Err(Unreadable::Object) => {
                 "Received invalid JSON value from remote: expecting a GraphQL response".to_owned()
             }
-            // A service's errors are the client's errors, word for word; the whole answer is kept,
-            // because `errors` is a slice of it.
+            // The client receives a service's errors unchanged. The whole response is kept, because `errors`
+            // is a slice of it.
             Ok(read) if read.errors.is_some() => {
                 return Outcome::Failed(Failure::Verbatim(answer));
             }
             Ok(read) => {
                 let missing = part
                     .keys
-                    // A missing member would leave a hole in the response; null in its place could
-                    // break the schema.
+                    // A missing member would leave a gap in the response. Replacing it with null could
+                    // violate the schema.
                     .iter()
                     .find(|(key, presence)| self.is_there(*presence) && read.member(key).is_none());
                 match missing {
@@ -213,7 +213,7 @@ impl<S: Sources> Run<'_, S> {
         Outcome::Failed(error.into())
     }
 
-    /// What only a developer should see.
+    /// Adds the internal reason, if internal errors are enabled. Only developers should see it.
     fn with_internal(&self, error: GraphqlError, reason: &str) -> GraphqlError {
         if self.settings.shows_internal {
             error.with("internal", reason)
@@ -301,7 +301,7 @@ impl<S: Sources> Run<'_, S> {
         Ok(())
     }
 
-    /// The error in place of what is beyond a limit.
+    /// Creates the error that replaces data beyond a limit.
     fn cut(&self, error: GraphqlError) -> Box<GraphqlError> {
         self.is_cut.set(true);
         Box::new(error.with("path", "$"))
@@ -327,7 +327,7 @@ impl<S: Sources> Run<'_, S> {
             };
         }
         let route = &self.prepared.route;
-        // The body is shared, not copied: what the service sent is what the client gets.
+        // The body is shared, not copied: the client receives the service's body unchanged.
         if route.passes_through
             && let [Outcome::Remote(answer)] = outcomes.as_slice()
         {
@@ -338,8 +338,8 @@ impl<S: Sources> Run<'_, S> {
                 cookies,
             };
         }
-        // Read a second time: an `Answer` borrows its body, so it cannot be kept beside it in
-        // `Outcome`. Only operations over several services come here.
+        // Read a second time: an `Answer` borrows its body, so `Outcome` cannot hold both. Only operations
+        // over several services reach this code.
         let answers: Vec<Option<Answer<'_>>> = outcomes
             .iter()
             .map(|outcome| match outcome {
@@ -376,7 +376,7 @@ impl<S: Sources> Run<'_, S> {
         }
     }
 
-    /// The answers to `__schema` and `__type` by their positions, which may have so many bytes together.
+    /// Appends the results of `__schema` and `__type` with their positions. Their total size is limited.
     async fn introspect(
         &self,
         items: &[Item],
@@ -443,12 +443,12 @@ impl<S: Sources> Run<'_, S> {
     }
 }
 
-/// What an answer is put together from.
+/// The inputs of a response.
 struct Pieces<'a> {
     outcomes: &'a [Outcome],
     /// The answers of services among the outcomes.
     answers: &'a [Option<Answer<'a>>],
-    /// What introspection says, by the position of its member.
+    /// Results of introspection, by the position of the member.
     introspected: &'a [(usize, Vec<u8>)],
 }
 

@@ -34,14 +34,14 @@ pub enum IntrospectionError {
     /// More than the configuration allows.
     #[error("the schema has {count} types, more than `limits.remote_schema_max_types` ({most})")]
     TooManyTypes {
-        /// How many it has.
+        /// Number of types in the schema.
         count: usize,
-        /// How many it may have.
+        /// Maximum number of types.
         most: usize,
     },
 }
 
-/// A service's schema.
+/// The schema of a service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceSchema {
     pub(crate) types: Vec<TypeDefinition<'static, String>>,
@@ -58,11 +58,11 @@ struct Answer {
 }
 
 impl SourceSchema {
-    /// Reads the answer to [`INTROSPECTION_BODY`], with at most so many types, those of GraphQL
-    /// itself not counted.
+    /// Reads the response to [`INTROSPECTION_BODY`], with at most `types_max` types. GraphQL's own types are
+    /// not counted.
     ///
     /// # Errors
-    /// When the text is not such an answer, has errors and no data, or has more types.
+    /// Fails if the text is not such a response, has errors and no data, or has more types.
     pub fn read(body: &[u8], types_max: usize) -> Result<Self, IntrospectionError> {
         let answer: Answer = serde_json::from_slice(body)
             .map_err(|error| IntrospectionError::Unreadable(error.to_string()))?;
@@ -97,7 +97,7 @@ impl SourceSchema {
     }
 }
 
-/// Whether GraphQL itself has this type.
+/// True if the type belongs to GraphQL itself.
 pub(crate) fn is_own(name: &str) -> bool {
     name.starts_with("__") || is_built_in_scalar(name)
 }
@@ -115,7 +115,7 @@ fn definition(of: IntrospectionType) -> Option<TypeDefinition<'static, String>> 
         IntrospectionType::OBJECT(it) => TypeDefinition::Object(ObjectType {
             description: it.description,
             implements_interfaces: names(it.interfaces),
-            // A field whose type is nested deeper than the query asks is left out; its type would
+            // A field is left out if its type is nested deeper than the introspection query. Its type would
             // be wrong.
             fields: it.fields.into_iter().filter_map(field).collect(),
             ..ObjectType::new(it.name)
@@ -160,7 +160,7 @@ fn field(of: IntrospectionField) -> Option<Field<'static, String>> {
 }
 
 fn input(of: IntrospectionInputValue) -> Option<InputValue<'static, String>> {
-    // A default that cannot be read counts as absent; the service applies its own.
+    // An unreadable default counts as absent. The service applies its own default.
     let default = match of.default_value {
         Some(serde_json::Value::String(text)) => literal(&text),
         _ => None,

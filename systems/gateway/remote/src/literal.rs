@@ -40,12 +40,12 @@ impl Reader<'_> {
                 });
                 match self.checked.variable(name) {
                     Some(index) => Argument::Variable(index, default),
-                    // Validation refuses undeclared variables, so null stands for what cannot
-                    // occur.
+                    // Validation refuses undeclared variables, so this case cannot occur and null is
+                    // arbitrary.
                     None => Argument::Json(b"null".to_vec()),
                 }
             }
-            // Only a list with a variable is taken apart; everything else is rendered once.
+            // Only a list with a variable is split. Every other value is rendered once.
             Value::List(items) if items.iter().any(has_variable) => {
                 let items = items
                     .iter()
@@ -66,7 +66,7 @@ impl Reader<'_> {
 }
 
 impl Argument {
-    /// Appends the argument; false, and nothing appended, when it is a variable without a value.
+    /// Appends the argument. Returns false and appends no bytes if it is a variable without a value.
     pub(crate) fn write(&self, variables: &Variables, out: &mut Vec<u8>) -> bool {
         match self {
             Self::Json(json) => out.extend_from_slice(json),
@@ -136,8 +136,8 @@ fn item_of<'a>(kind: &'a Type<'static, String>) -> Option<&'a Type<'static, Stri
     }
 }
 
-/// A literal as JSON. A whole number where an `ID` is asked for is a text, and a single value
-/// where a list is asked for is a list of one.
+/// A literal as JSON. For an expected `ID`, a whole number becomes a text. For an expected list, a single
+/// value becomes a list of one.
 fn constant(value: &Value<'static, String>, kind: Option<&Type<'static, String>>) -> Vec<u8> {
     let mut out = Vec::new();
     write_constant(value, kind, &mut out);

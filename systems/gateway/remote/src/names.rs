@@ -8,12 +8,12 @@ use graphql_tools::parser::schema::{Field, InputValue, Type, TypeDefinition};
 
 use crate::introspection::{SourceSchema, is_own};
 
-/// The names of one service. What is not in here has the same name on both sides.
+/// The changed names of one service. A name that is missing here is equal on both sides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Names {
     /// The service's names of types to the merged schema's.
     forward: HashMap<String, String>,
-    /// The other way round.
+    /// The service's names, by the merged schema's names.
     back: HashMap<String, String>,
     /// By the merged schema's names of the type and of the field: the service's of the field.
     fields: HashMap<String, HashMap<String, String>>,
@@ -22,14 +22,14 @@ pub(crate) struct Names {
 /// Why names cannot be changed as the configuration wants.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NamesError {
-    /// Two names become one.
+    /// Two names get the same new name.
     #[error("`{first}` and `{second}` of {place} would both be called `{name}`")]
     Duplicate {
-        /// Where: the service, or one of its types.
+        /// The service, or one of its types.
         place: String,
-        /// One of them.
+        /// One of the names.
         first: String,
-        /// The other.
+        /// The other name.
         second: String,
         /// The name that both would have.
         name: String,
@@ -37,14 +37,14 @@ pub enum NamesError {
     /// A type that the service does not have.
     #[error("`field_names` speaks of the type `{0}`, which the service does not have")]
     UnknownType(String),
-    /// An interface whose field is called differently from that of a type behind it.
+    /// A field of an interface gets another name than the field of a type that implements it.
     #[error(
         "`{object}` implements `{interface}`, whose field `{field}` would be called differently: repeat the change of `field_names` for `{object}`"
     )]
     Torn {
-        /// The type.
+        /// Name of the object type.
         object: String,
-        /// The interface.
+        /// Name of the interface.
         interface: String,
         /// The field, as the service calls it.
         field: String,
@@ -72,8 +72,8 @@ impl Names {
                 Some(new) => new.0.0.clone(),
                 None => format!("{}{old}{}", change.prefix, change.suffix),
             };
-            // The inverse map finds collisions, including one with a type that keeps its name; that
-            // is why unchanged names are removed only afterwards.
+            // The inverse map finds collisions, including collisions with a type that keeps its name. For
+            // this reason, unchanged names are removed only afterwards.
             if let Some(first) = names.back.insert(new.clone(), old.to_owned()) {
                 return Err(NamesError::Duplicate {
                     place: "the service".to_owned(),
@@ -119,7 +119,7 @@ impl Names {
         Ok(names)
     }
 
-    /// Whether types have other names.
+    /// True if at least one type has another name.
     #[must_use]
     pub(crate) fn renames_types(&self) -> bool {
         !self.forward.is_empty()
@@ -137,7 +137,7 @@ impl Names {
         self.back.get(new).map_or(new, String::as_str)
     }
 
-    /// The service's name of a field; both names are the merged schema's.
+    /// The service's name of a field. Both parameters are names of the merged schema.
     #[must_use]
     pub(crate) fn old_field<'a>(&'a self, parent: &str, new: &'a str) -> &'a str {
         let fields = self.fields.get(parent);
@@ -146,7 +146,7 @@ impl Names {
             .map_or(new, String::as_str)
     }
 
-    /// The merged schema's name of a field; `parent` and `old` are the service's.
+    /// The merged schema's name of a field. `parent` and `old` are the service's names.
     #[must_use]
     pub(crate) fn new_field<'a>(&'a self, parent: &str, old: &'a str) -> &'a str {
         let fields = self.fields.get(self.new_type(parent));
@@ -291,7 +291,7 @@ pub(crate) fn fields_of<'a>(
 }
 
 impl SourceSchema {
-    /// Whether a type is where operations begin.
+    /// True if a type is a root type of operations.
     pub(crate) fn is_root(&self, name: &str) -> bool {
         self.query == name
             || self.mutation.as_deref() == Some(name)

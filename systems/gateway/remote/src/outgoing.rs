@@ -1,4 +1,4 @@
-//! Writes the operation that a service is asked, in the service's own names.
+//! Writes the operation for a service, in the service's own names.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,7 @@ pub(crate) fn occurrences<'a>(set: &'a Set, fragments: &Fragments<'a>) -> Vec<Oc
     found
 }
 
-/// Adds the fields of a set; `around` are the conditions met on the way.
+/// Adds the fields of a set. `around` contains the conditions on the way to the set.
 pub(crate) fn collect<'a>(
     set: &'a Set,
     fragments: &Fragments<'a>,
@@ -61,7 +61,7 @@ pub(crate) fn collect<'a>(
             },
         };
         let depth = around.len();
-        // A fragment without directives changes nothing, so its fields are asked for directly.
+        // A fragment without directives has no effect, so its fields are selected directly.
         if !directives.is_empty() {
             around.push(directives);
         }
@@ -78,7 +78,7 @@ pub(crate) struct Outgoing {
     pub(crate) variables: Vec<String>,
 }
 
-/// What an operation consists of.
+/// The content of an operation.
 pub(crate) struct Wanted<'a> {
     pub(crate) kind: OperationKind,
     pub(crate) name: Option<&'a str>,
@@ -88,7 +88,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) parent: &'a str,
 }
 
-/// Writes an operation.
+/// Writes an operation in the service's names.
 pub(crate) fn write(
     wanted: &Wanted<'_>,
     schema: &Schema,
@@ -128,8 +128,8 @@ pub(crate) fn write(
     }
     let body = std::mem::take(&mut writer.text);
     writer.is_after_word = false;
-    // Written before the head, because only now is it known which variables the operation uses; a
-    // service refuses unused ones.
+    // Written before the head, because the variables of the operation are complete only now. A service
+    // rejects unused variables.
     let used = std::mem::take(&mut writer.variables);
     let declared: Vec<_> = wanted
         .declared
@@ -254,7 +254,7 @@ impl Writer<'_> {
     }
 
     fn field(&mut self, parent: &str, field: &AskedField) {
-        // The client's key stays the key of the answer; when names differ, an alias keeps it.
+        // The client's key stays the key of the response. If names differ, an alias keeps it.
         let key = field.alias.as_deref().unwrap_or(&field.name);
         let old = self.names.old_field(parent, &field.name).to_owned();
         if key != old {

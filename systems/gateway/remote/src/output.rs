@@ -1,6 +1,6 @@
-//! What a client selected of an action's value.
+//! Writes the client's selection of an action's value.
 //!
-//! A client may select a list a hundred times under as many names, so what is written has a bound.
+//! A client may select a list a hundred times under different aliases, so the output has a size limit.
 
 use std::cell::Cell;
 
@@ -19,7 +19,7 @@ pub(crate) struct Selecting<'a> {
 /// Why a value was not written to its end.
 #[derive(Debug)]
 pub(crate) enum Unwritten {
-    /// What is wrong with the value, as a sentence for the client.
+    /// Error of the value, as a sentence for the client.
     Wrong(String),
     /// More would be written than may be.
     TooLarge,
@@ -120,7 +120,7 @@ impl Selecting<'_> {
             match member.source() {
                 MemberSource::Typename(text) => out.extend_from_slice(text),
                 MemberSource::Introspection => out.extend_from_slice(b"null"),
-                // By the field's name: a handler knows nothing of the client's aliases.
+                // By the field's name, because a handler receives no aliases.
                 MemberSource::Field => match value.get(member.field()) {
                     Some(value) => self.write(member, value, out)?,
                     None if member.is_non_null() => {

@@ -1,4 +1,4 @@
-//! From a checked operation to what is asked of whom, and how the answers become one.
+//! Plans a checked operation: the requests to services and handlers, and the assembly of the response.
 
 use bytes::Bytes;
 use gateway_federation::{AnswerMember, Checked, MemberSource, OperationKind};
@@ -10,14 +10,14 @@ use crate::literal::{Argument, Reader};
 use crate::merge::{MergedSchema, Owner};
 use crate::outgoing::{self, Fragments, Occurrence, Wanted};
 
-/// What is asked of one service, or of one handler.
+/// The request to one service, or to one handler.
 #[derive(Debug)]
 pub(crate) enum Part {
     Remote(RemotePart),
     Action(ActionPart),
 }
 
-/// What is asked of one service.
+/// The request to one service.
 #[derive(Debug)]
 pub(crate) struct RemotePart {
     /// Position of the remote schema.
@@ -36,10 +36,10 @@ pub(crate) struct RemotePart {
     pub(crate) is_idempotent: bool,
 }
 
-/// What is asked of one handler.
+/// The request to one handler.
 #[derive(Debug)]
 pub(crate) struct ActionPart {
-    /// Position of the action.
+    /// Position of the action in the configuration.
     pub(crate) action: usize,
     /// Position of the member in the answer's root.
     pub(crate) member: usize,
@@ -55,7 +55,7 @@ pub(crate) struct Item {
     pub(crate) content: Content,
 }
 
-/// What a member of the answer is made of.
+/// The source of a response member.
 #[derive(Debug)]
 pub(crate) enum Content {
     Text(Box<[u8]>),
@@ -76,11 +76,11 @@ pub(crate) enum Content {
 pub(crate) struct Route {
     pub(crate) parts: Vec<Part>,
     pub(crate) items: Vec<Item>,
-    /// Whether the answer of the only service is the answer, byte for byte.
+    /// True if the response of the single service is passed on byte for byte.
     pub(crate) passes_through: bool,
 }
 
-/// What routing looks at.
+/// The state while an operation is routed.
 pub(crate) struct Routing<'a> {
     pub(crate) merged: &'a MergedSchema,
     pub(crate) checked: &'a Checked,
@@ -92,7 +92,7 @@ pub(crate) struct Routing<'a> {
     places: Vec<Place>,
 }
 
-/// Where the fields of a part stand in the client's document.
+/// The location of a part's fields in the client's document.
 #[derive(Clone)]
 enum Place {
     /// At the root, under these response keys.
@@ -103,7 +103,7 @@ enum Place {
     Nowhere,
 }
 
-/// Routes an operation.
+/// Plans the parts and the response of an operation.
 pub(crate) fn route<'a>(
     merged: &'a MergedSchema,
     checked: &'a Checked,
@@ -178,8 +178,8 @@ impl<'a> Routing<'a> {
         }
     }
 
-    /// The part of a service to which a root field belongs. One request of a query asks for all
-    /// its fields; of a mutation, for those that follow each other.
+    /// The part that requests a root field from a service. All root fields of a query for one service share
+    /// one request. Root fields of a mutation share one only if they are adjacent.
     fn part_at_root(&mut self, remote: usize, member: AnswerMember<'a>) -> usize {
         // A mutation must keep the order of its root fields, so only fields of one service in a row
         // may share a request.
@@ -234,7 +234,7 @@ impl<'a> Routing<'a> {
             .into_iter()
             .flat_map(|shape| checked.members_of(shape))
             .collect();
-        // The index of the part that is added below, if any field is asked for.
+        // The index of the part that is added below, if the namespace has any field.
         let part = self.route.parts.len();
         let mut keys = Vec::new();
         let items = members.iter().map(|inner| Item {
@@ -289,7 +289,7 @@ impl<'a> Routing<'a> {
         Content::Action(self.places.len() - 1)
     }
 
-    /// Writes the operation of a part, when all its fields are known.
+    /// Writes the operation of a part, after all its fields are collected.
     fn write(&mut self, index: usize) {
         let kind = self.checked.kind();
         let root = match kind {
@@ -306,8 +306,7 @@ impl<'a> Routing<'a> {
             }
             Place::Below(key) => {
                 let mut found = Vec::new();
-                // The namespace may be selected several times; all selections are asked for in one
-                // request.
+                // The namespace may be selected several times. One request contains all of its selections.
                 for namespace in self.fields.iter().filter(|it| it.key() == key) {
                     let schema = &self.merged.schema;
                     if let Some(kind) = schema.field_type(root, &namespace.field.name) {
@@ -320,7 +319,7 @@ impl<'a> Routing<'a> {
                     let set = &namespace.field.selection_set;
                     outgoing::collect(set, &self.fragments, &mut around, &mut found);
                 }
-                // The type's name in the merged schema is not the service's; the gateway writes it
+                // The type's name in the merged schema differs from the service's name. The gateway writes it
                 // itself.
                 found.retain(|it| it.field.name != "__typename");
                 found
@@ -352,7 +351,7 @@ impl<'a> Routing<'a> {
             Some((self.checked.variable(name)?, opener))
         });
         part.variables = variables.collect();
-        // Only then must answers be read for names; otherwise they are passed on as text.
+        // Only then the gateway parses responses for names. Otherwise they are passed on as text.
         if names.renames_types() {
             part.type_names = TypeNames::of(&fields, &self.fragments);
         }

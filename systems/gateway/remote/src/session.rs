@@ -1,9 +1,7 @@
-//! Session variables: what services and handlers are told of who asks (`x-hasura-role` and the
-//! like).
+//! Session variables: headers about the client for services and handlers (`x-hasura-role` and similar names).
 //!
-//! They come from the claims of a token that was checked. A client's own `x-hasura-*` headers count
-//! only when the client is trusted: because the configuration says so of all, or because it knows
-//! the administrator's secret.
+//! They come from the claims of a verified token. A client's own `x-hasura-*` headers count only if the
+//! client is trusted. The configuration can trust all clients, or a client sends the administrator's secret.
 
 use std::borrow::Cow;
 
@@ -27,7 +25,7 @@ pub enum SessionError {
     /// The client wants a role that its token does not have.
     #[error("the role of the header `x-hasura-role` is not among the allowed roles of the token")]
     Role,
-    /// A claim is not what it should be.
+    /// A claim has an invalid value.
     #[error("the claim `{0}` of the token cannot be a session variable")]
     Claim(String),
 }
@@ -37,13 +35,13 @@ pub enum SessionError {
 pub struct Session(Vec<(HeaderName, HeaderValue)>);
 
 impl Default for Session {
-    /// Everyone's: the role `anonymous`.
+    /// The session of an anonymous client: the role `anonymous`.
     fn default() -> Self {
         Self::of_role(HeaderValue::from_static("anonymous"))
     }
 }
 
-/// Whether a header tells of the session. No such header of a client is sent on as it is.
+/// True if a header carries a session variable. The gateway forwards no such header of a client unchanged.
 pub(crate) fn is_session_header(name: &HeaderName) -> bool {
     name.as_str().starts_with(SessionName::PREFIX)
 }
@@ -60,8 +58,8 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let is_trusted = match (&rules.admin_secret, client.get(ADMIN_SECRET)) {
             (Some(secret), Some(given)) => {
-                // In constant time: the time of a comparison that ends at the first difference
-                // tells the secret byte by byte.
+                // In constant time. A comparison that ends at the first difference would reveal the secret
+                // byte by byte through its duration.
                 if !bool::from(secret.as_bytes().ct_eq(given.as_bytes())) {
                     return Err(SessionError::AdminSecret);
                 }
@@ -87,7 +85,7 @@ impl Session {
         Self(vec![(ROLE, role)])
     }
 
-    /// As the client says; without a role it is the administrator, as the contract says.
+    /// The session that the client sent. Without a role the client is the administrator, by the contract.
     fn of_trusted(client: &HeaderMap) -> Self {
         let mut session = Self::of_role(client.get(ROLE).cloned().unwrap_or(ADMIN));
         // The first value of each only: a session variable is one value.
@@ -133,7 +131,7 @@ impl Session {
                 continue;
             }
             let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong(name))?;
-            // In two spellings, of which a service would believe one or the other.
+            // The claims contain two spellings of one name, and services could use either value.
             if session.0.iter().any(|(known, _)| *known == header) {
                 return Err(wrong(name));
             }
@@ -142,7 +140,7 @@ impl Session {
         Ok(session)
     }
 
-    /// The headers.
+    /// The variables as request headers.
     pub(crate) fn headers(&self) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
         self.0.iter().map(|(name, value)| (name, value))
     }
@@ -174,7 +172,7 @@ fn wrong(claim: &str) -> SessionError {
     SessionError::Claim(claim.to_owned())
 }
 
-/// Names in lower case, with what the claims say.
+/// Session variables from claims: names in lower case, with their values.
 type Variables<'a> = Vec<(String, Cow<'a, Value>)>;
 
 fn variables<'a>(
@@ -219,7 +217,7 @@ fn variables<'a>(
         }
         _ => return Err(wrong(namespace)),
     };
-    // What else an issuer keeps there is not the gateway's business.
+    // The issuer may store other entries there. The gateway ignores them.
     let entries = entries.into_iter().filter_map(|(name, value)| {
         let name = name.to_ascii_lowercase();
         name.starts_with(SessionName::PREFIX)

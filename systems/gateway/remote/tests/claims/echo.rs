@@ -1,5 +1,5 @@
-//! A service that executes what it is asked: every leaf is the name of its type and field, every
-//! list has two items, and values of abstract types are of each type in turn.
+//! A service that executes every operation of its schema. Each leaf is the name of its type and field, and
+//! each list has two items. Values of abstract types are of each type in turn.
 
 use gateway_federation::type_name;
 use graphql_tools::parser::parse_query;

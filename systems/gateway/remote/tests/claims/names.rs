@@ -22,7 +22,7 @@ enum Kind { SMALL LARGE }
 
 const TYPES: [&str; 7] = ["Node", "Product", "Order", "Thing", "Wish", "uuid", "Kind"];
 
-/// How the names of a service change.
+/// The name changes of a service.
 #[derive(Clone, Debug)]
 struct Change {
     prefix: String,
@@ -144,7 +144,7 @@ proptest! {
         prop_assert!(!has_errors, "{} {}", new, there);
         let (own, has_errors) = ask(&plain, &old, &echo);
         prop_assert!(!has_errors, "{}", own);
-        // The service was asked the same both times.
+        // The service received the same operation both times.
         let asked = echo.asked.borrow();
         prop_assert_eq!(&asked[0], &asked[1]);
         let mut own: Value = serde_json::from_str(&own).unwrap();

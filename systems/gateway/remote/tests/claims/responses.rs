@@ -1,4 +1,4 @@
-//! No answer of a service breaks a gateway, and none is believed that is no answer.
+//! No response of a service crashes the gateway, and the gateway rejects invalid responses.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn gateway(more: &str) -> Merged {
     Merged::new(&config(&yaml), &[Some(told)], options(), true)
 }
 
-/// Something like a response.
+/// Text that resembles a GraphQL response.
 fn body() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("{"),
@@ -127,7 +127,7 @@ fn of_several_failures_the_first_in_the_document_is_told() {
     let (text, has_errors) = ask(&merged, "{ a act { x } }", &sources);
     assert!(has_errors);
     assert_eq!(text, r#"{"errors":[{"message":"first"}],"data":null}"#);
-    // Both were asked: parts of a query do not wait for each other.
+    // Both services received a request: parts of a query do not wait for each other.
     assert_eq!(count.get(), 2);
     let (text, _) = ask(&merged, "{ act { x } a }", &sources);
     assert!(
@@ -136,7 +136,7 @@ fn of_several_failures_the_first_in_the_document_is_told() {
     );
 }
 
-/// So many aliases of an action, in a query of this many bytes and more.
+/// A query with `count` aliases of an action and at least `bytes` bytes.
 fn aliases(count: usize, bytes: usize) -> String {
     let members: Vec<String> = (0..count)
         .map(|index| format!("a{index}: act {{ x }}"))
@@ -185,7 +185,7 @@ fn what_all_handlers_of_an_operation_are_sent_is_bounded() {
             "{most}"
         );
     }
-    // A single action is sent what the client sends, however long.
+    // The limit does not apply to a single action: its payload is as long as the client's request.
     let limits = "limits: {action_payloads_max_bytes: 100}\n";
     let one = handlers();
     assert!(!ask(&start(limits), &aliases(1, 1_000), &one).1);
@@ -248,7 +248,7 @@ fn what_templates_of_actions_make_is_bounded() {
                 < 2 * most
         );
     }
-    // What is made of an answer is bounded like the answers themselves.
+    // The transformed response has the same limit as the responses.
     let response = transform("response_transform", "$body.xs", "$body.note");
     let xs = vec!["1"; 2_000].join(",");
     let answer = format!(r#"{{"xs":[{xs}],"note":"{}"}}"#, "n".repeat(20_000));
@@ -311,7 +311,7 @@ fn error_code(text: &str) -> String {
 fn what_a_client_makes_of_the_answer_of_a_handler_is_bounded() {
     let list = format!("[{}]", vec![r#"{"x":1}"#; 1_000].join(","));
     let handler = Functions::new(|_: &str| Ok(list.clone().into_bytes()));
-    // A hundred times as long as what the handler has sent.
+    // A hundred times as long as the handler's response.
     let members: Vec<String> = (100..200).map(|index| format!("a{index}: x")).collect();
     let query = format!("{{ act {{ {} }} }}", members.join(" "));
     let (text, has_errors) = ask(&listing(2_000_000, 1 << 20), &query, &handler);
