@@ -1,8 +1,8 @@
 //! Removes the headers that the client's `Connection` header lists.
 //!
-//! They are removed when a request arrives, so that checks, stages and subgraphs all see the same request.
-//! The fixed hop-by-hop headers stay visible for stages. Patterns of header rules skip them, and the subgraph
-//! client sends none of them.
+//! They are removed when a request arrives: checks, stages and subgraphs all see the same request. The fixed
+//! hop-by-hop headers stay visible for stages. Patterns of header rules skip them, and the subgraph client
+//! sends no hop-by-hop headers.
 
 use http::header::{CONNECTION, HeaderMap, HeaderName};
 

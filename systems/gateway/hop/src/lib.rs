@@ -40,7 +40,7 @@ pub fn is_hop_by_hop(name: &str) -> bool {
 
 /// Removes all headers in [`OF_CONNECTION`] and [`OF_PROXY`].
 pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    // Most messages have none of them. Scanning their few names costs less than nine lookups.
+    // Most messages have no such header. Scanning their few names costs less than nine lookups.
     if !headers.keys().any(|name| is_hop_by_hop(name.as_str())) {
         return;
     }

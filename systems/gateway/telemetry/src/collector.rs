@@ -25,12 +25,12 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from
 const HTTP_HEADERS: &[u8] = b"content-type: application/x-protobuf\r\n";
 const GRPC_HEADERS: &[u8] = b"content-type: application/grpc\r\nte: trailers\r\n";
 
-/// What is sent.
+/// The kind of exported data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// Spans.
+    /// Spans of recorded requests.
     Traces,
-    /// Counts.
+    /// Counters and other metrics.
     Metrics,
 }
 
@@ -67,20 +67,20 @@ impl Signal {
 /// Why there is no collector.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectorError {
-    /// Its address or its certificates cannot be used.
+    /// The address or the certificates of the collector cannot be used.
     #[error("telemetry.exporters: the collector for {signal} cannot be called: {source}")]
     Endpoint {
-        /// What would be sent.
+        /// The name of the exported data.
         signal: &'static str,
-        /// What is wrong.
+        /// The error of the address or the certificates.
         source: EndpointError,
     },
     /// A variable of the environment is not an address.
     #[error("{name}: {reason}")]
     Variable {
-        /// Its name.
+        /// Name of the variable.
         name: &'static str,
-        /// What was expected, and what was found.
+        /// The expected and the actual value.
         reason: String,
     },
     /// The thread that exports cannot be started.
@@ -88,14 +88,14 @@ pub enum CollectorError {
     Thread(#[from] std::io::Error),
 }
 
-/// A collector.
+/// A collector for one kind of data, with its address.
 #[derive(Clone, Debug)]
 pub(crate) struct Collector {
     pub(crate) signal: Signal,
     endpoint: Endpoint,
     headers: HeaderMap,
     protocol: OtlpProtocol,
-    /// How long a message may take, with all its repetitions.
+    /// Maximum time for a message, including all retries.
     pub(crate) timeout: Duration,
 }
 
@@ -132,7 +132,7 @@ impl Collector {
         })
     }
 
-    /// Where it is, for the log.
+    /// The address, for the log.
     pub(crate) fn address(&self) -> &str {
         self.endpoint.as_str()
     }
@@ -200,7 +200,7 @@ impl Collector {
     }
 }
 
-/// Where messages go: what the environment says, else the configuration.
+/// The address for messages: from the environment, otherwise from the configuration.
 fn address(otlp: &Otlp, signal: Signal, variables: Variables<'_>) -> Result<Uri, CollectorError> {
     let variable = |name: &'static str| {
         let text = variables(name).filter(|text| !text.is_empty())?;
@@ -219,7 +219,7 @@ fn address(otlp: &Otlp, signal: Signal, variables: Variables<'_>) -> Result<Uri,
     };
     let base = uri.path().trim_end_matches('/');
     let path = match otlp.protocol {
-        // The path of a call is that of its method; a URL has none to add.
+        // A gRPC call uses the path of its method. The URL's path is not added.
         OtlpProtocol::Grpc => signal.grpc_path().to_owned(),
         // A variable of this signal names the whole URL.
         OtlpProtocol::Http

@@ -1,7 +1,7 @@
-//! The threads that send: one for traces, one for metrics, each with a client of its own.
+//! The threads that export: one for traces and one for metrics, each with its own client.
 //!
-//! They are not the workers', so that a collector that is slow, gone or answers rubbish makes no
-//! request wait. Memory is bounded: so many spans wait, and so many messages are on their way.
+//! They are separate from the workers, so that a slow, missing or broken collector delays no request. Memory
+//! is bounded: the number of waiting spans and of messages in flight has a limit.
 
 mod sender;
 
@@ -22,12 +22,12 @@ use crate::resource::{Described, Variables, resource};
 use crate::tracer::Tracer;
 use sender::{MetricSender, SpanSender, Watched};
 
-/// Longest time that what is left may take when nothing more comes.
+/// Maximum time to send the remaining data after the exporter is closed.
 const FLUSH_MAX: Duration = Duration::from_secs(5);
-/// How much longer a thread may take to end; one that resolves a name does not hear of it.
+/// Extra time for a thread to end. A thread that resolves a host name does not notice the end.
 const END_MAX: Duration = Duration::from_millis(500);
 
-/// What is sent where, checked; nothing is sent until it is started.
+/// A checked export: the data and its collector. It sends only after `start`.
 #[derive(Debug)]
 pub struct Export<T> {
     collector: Collector,
@@ -36,7 +36,7 @@ pub struct Export<T> {
     of: T,
 }
 
-/// Traces.
+/// Marks an export of traces.
 #[derive(Debug)]
 pub struct Traces(());
 
@@ -62,10 +62,10 @@ impl Export<Traces> {
         })
     }
 
-    /// Sends what a tracer records until the tracer is gone. Nothing where it records nothing.
+    /// Sends the spans of a tracer until the tracer is dropped. `None` if the tracer records no spans.
     ///
     /// # Errors
-    /// When there is no thread for it.
+    /// Fails if the thread cannot be started.
     pub fn start(&self, tracer: &Tracer) -> Result<Option<Exporter>, CollectorError> {
         let Some(queue) = tracer.queue.clone() else {
             return Ok(None);
@@ -107,11 +107,11 @@ impl Export<Metrics> {
         })
     }
 
-    /// Sends what `read` gives, again and again, until it is told to end; then once more.
-    /// `start_ns` is when counting began, in nanoseconds since 1970.
+    /// Sends the result of `read` periodically until the exporter is closed, and then once more. `start_ns`
+    /// is the time at which counting began, in nanoseconds since 1970.
     ///
     /// # Errors
-    /// When there is no thread for it.
+    /// Fails if the thread cannot be started.
     pub fn start(
         &self,
         counts: &Arc<Counts>,
@@ -155,7 +155,7 @@ enum Stop {
 }
 
 impl Exporter {
-    /// Tells it that nothing more comes: it sends what is left, for at most five seconds.
+    /// Closes the exporter. It sends the remaining data, for at most five seconds.
     pub fn close(&self) {
         match &self.stop {
             Stop::Queue(queue) => queue.close(),

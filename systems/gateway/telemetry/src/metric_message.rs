@@ -1,7 +1,7 @@
-//! What the gateway counts, as messages of OTLP.
+//! Converts the gateway's metrics to OTLP messages.
 //!
-//! The counts are those of `/metrics`, under the names that OpenTelemetry and Apollo Router have for
-//! them. Absent on purpose: instruments that take one value at a time, on the path of each request.
+//! The values are the same as at `/metrics`, under the names of OpenTelemetry and Apollo Router. Absent on
+//! purpose: instruments that record single values on the path of each request.
 
 use bytes::Bytes;
 use gateway_config::Temporality;
@@ -19,20 +19,20 @@ use crate::names::{label, named};
 use crate::resource::{attribute, text};
 use crate::span_message::scope;
 
-/// What was counted, and when.
+/// Metrics with the time of their reading.
 #[derive(Clone, Debug)]
 pub(crate) struct Taken {
     pub(crate) at_ns: u64,
     pub(crate) families: Vec<Family>,
 }
 
-/// Since when counts count.
+/// The start of the counted period.
 #[derive(Clone, Copy)]
 pub(crate) struct Since<'a> {
     pub(crate) temporality: Temporality,
-    /// When the process started.
+    /// Start of the process, in nanoseconds since 1970.
     pub(crate) start_ns: u64,
-    /// What the collector has.
+    /// The metrics that the collector accepted last.
     pub(crate) last: Option<&'a Taken>,
 }
 
@@ -64,7 +64,7 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Nothing where there are no samples.
+    /// The OTLP metric. `None` if there are no samples.
     fn metric(&self) -> Option<Metric> {
         let first = self.family.samples.first()?;
         let (name, unit) = named(&self.family.name);
@@ -158,7 +158,7 @@ impl Writing<'_> {
         }
     }
 
-    /// The same sample as the collector has it, where only what has come since is sent.
+    /// The sample that the collector accepted last, if only differences are sent.
     fn before(&self, sample: &Sample) -> Option<&Number> {
         if self.since.temporality == Temporality::Cumulative {
             return None;

@@ -1,6 +1,6 @@
 //! The names of metrics in OpenTelemetry, with their units.
 
-/// Names at `/metrics`, without the `_total` of counters; names here; units.
+/// Names at `/metrics` without the `_total` of counters, names in OpenTelemetry, and units.
 const NAMES: &[(&str, &str, &str)] = &[
     (
         "http_server_request_duration_seconds",
@@ -101,7 +101,7 @@ const LABELS: &[(&str, &str)] = &[
     ("cost_result", "cost.result"),
 ];
 
-/// The name and the unit of a metric. One that has none here keeps its own.
+/// The OpenTelemetry name and the unit of a metric. A metric that is not listed keeps its name.
 pub(crate) fn named(name: &str) -> (&str, &'static str) {
     let known = NAMES.iter().find(|(known, _, _)| *known == name);
     known.map_or((name, ""), |(_, name, unit)| (name, unit))

@@ -1,4 +1,4 @@
-//! Who is telling: the attributes that all spans and metrics share.
+//! Describes the service: the attributes that all spans and metrics share.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::identifier;
 /// Looks a variable of the environment up.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// What a configuration says of the service.
+/// The service's attributes in a configuration.
 pub(crate) struct Described<'a> {
     name: Option<&'a str>,
     namespace: Option<&'a str>,

@@ -1,7 +1,7 @@
-//! Texts of clients as lines of the log and labels of metrics show them.
+//! Shortens clients' texts for log lines and labels of metrics.
 //!
-//! A client chooses its name, its paths and the names of its operations, and must not decide how long
-//! a line is, or how much memory a label takes.
+//! A client chooses its name, its paths and the names of its operations. It must not control the length of a
+//! line or the memory of a label.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What is recorded of one piece of work.
+//! The record of one piece of work.
 
 use std::borrow::Cow;
 
@@ -11,11 +11,11 @@ pub(crate) const TEXT_BYTES_MAX: usize = 1024;
 /// On which side of a request the work was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Neither.
+    /// Work inside the gateway.
     Internal,
-    /// It answered a request.
+    /// The handling of a client's request.
     Server,
-    /// It sent one.
+    /// A request to another server.
     Client,
 }
 
@@ -58,13 +58,13 @@ pub(crate) struct Span {
     pub(crate) trace: TraceId,
     pub(crate) id: SpanId,
     pub(crate) parent: Option<SpanId>,
-    /// Whether the parent is another program's.
+    /// True if the parent span is in another program.
     pub(crate) parent_is_remote: bool,
-    /// What vendors know of the trace.
+    /// The vendor data of the trace (`tracestate`).
     pub(crate) state: Option<http::HeaderValue>,
     pub(crate) name: Cow<'static, str>,
     pub(crate) kind: Kind,
-    /// Since 1970.
+    /// Start in nanoseconds since 1970.
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) attributes: Vec<(&'static str, Value)>,
