@@ -1,4 +1,4 @@
-//! What the person who starts the service may choose, by flags or by environment variables.
+//! The options of the service, as flags or environment variables.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,13 +8,13 @@ use chassis::{ConnectionFlags, HostFlags, TimeError};
 use clap::Parser;
 use hyper::header::HeaderName;
 
-/// Longest time that can be asked for.
+/// Maximum of each time option.
 const TIME_MAX: Duration = Duration::from_secs(3_600);
 
-/// Where the rows are.
+/// The database of the rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Database {
-    /// As `postgres://USER:PASSWORD@HOST:PORT/NAME`.
+    /// A URL like `postgres://USER:PASSWORD@HOST:PORT/NAME`.
     Postgres(String),
     /// A file, made when it is not there.
     Sqlite(PathBuf),
@@ -149,7 +149,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Threads that serve requests.
+    /// Number of threads that serve requests.
     pub(crate) fn workers(&self) -> u16 {
         chassis::workers(self.workers)
     }
@@ -167,7 +167,7 @@ impl Config {
         self.queue.into()
     }
 
-    /// Largest body, in bytes.
+    /// Largest body of a request, in bytes.
     pub(crate) fn body_limit(&self) -> u64 {
         self.body_limit.into()
     }

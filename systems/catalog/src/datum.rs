@@ -10,7 +10,7 @@ pub(crate) enum Datum {
     Text(String),
     Integer(i32),
     Moment(Moment),
-    /// A number of rows.
+    /// A number of rows, for limits and offsets.
     Count(i64),
     Ids(Vec<Id>),
     Texts(Vec<String>),

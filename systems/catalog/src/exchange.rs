@@ -26,7 +26,7 @@ const JSON: &str = Media::Json.content_type();
 
 type Reply = Response<Full<Bytes>>;
 
-/// What a worker answers with.
+/// The state that a worker needs to handle requests.
 pub(crate) struct Handler {
     pub(crate) store: Store,
     executor: Executor,
@@ -34,7 +34,7 @@ pub(crate) struct Handler {
     connections: Arc<ConnectionTable>,
     hosts: Hosts,
     limit_max: u32,
-    /// In bytes.
+    /// Largest body of a request, in bytes.
     body_limit: u64,
     body_timeout: Duration,
 }

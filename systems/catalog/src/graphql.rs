@@ -21,7 +21,7 @@ use crate::store::{Store, StoreError};
 
 /// Rows that all lists of one request may have together.
 const ROWS_MAX: u32 = 10_000;
-/// What a statement costs at least, in rows: a hundred statements and no more.
+/// Minimum cost of a statement, in rows. It limits a request to a hundred statements.
 const STATEMENT_ROWS: u32 = 100;
 
 /// The code of an error of a database that has too much to do.
@@ -30,7 +30,7 @@ const BUSY: &str = "busy";
 /// A request with its variables.
 pub(crate) type Question<'a> = GraphqlRequest<'a, Variables>;
 
-/// What became of a request; the texts are JSON.
+/// The result of a request. The texts are JSON.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// It was executed, maybe with errors of fields.
@@ -55,11 +55,11 @@ pub(crate) fn refusal(message: &str) -> Vec<u8> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FieldError {
     Store(StoreError),
-    /// An argument; the text says what was expected.
+    /// An invalid argument. The text describes the expected value.
     Argument(String),
     /// More rows or statements than one request may have.
     TooMuch,
-    /// A line item whose product is no more.
+    /// The product of a line item was deleted.
     Gone,
 }
 
@@ -99,7 +99,7 @@ impl From<FieldError> for Error {
     }
 }
 
-/// What a request may still ask the database for, in rows.
+/// Rows that a request may still request from the database.
 pub(crate) struct Allowance(AtomicU32);
 
 impl Allowance {
@@ -107,9 +107,9 @@ impl Allowance {
         Self(AtomicU32::new(ROWS_MAX))
     }
 
-    /// Takes a statement with so many rows.
+    /// Spends the cost of a statement that returns up to `rows` rows.
     pub(crate) fn spend(&self, rows: u32) -> Result<(), FieldError> {
-        // A statement that finds nothing costs the database something as well.
+        // A statement without results also costs the database some work.
         let rows = rows.max(STATEMENT_ROWS);
         let less = |left: u32| left.checked_sub(rows);
         let spent = self
@@ -144,7 +144,7 @@ impl Executor {
         question: Question<'_>,
         (client, is_get): (Client, bool),
     ) -> Answer {
-        // An empty name is what some clients send for none.
+        // Some clients send an empty name for an unnamed operation.
         let name = question.operation_name.filter(|name| !name.is_empty());
         let document = match checked(&question.query) {
             Ok(document) => document,
@@ -167,7 +167,7 @@ impl Executor {
         request.operation_name = name.map(Cow::into_owned);
         request.set_parsed_query(document);
         let response = self.schema.execute(request).await;
-        // A wrong document or variable leaves no `data`; an error while executing has a path.
+        // An invalid document or variable leaves no `data`. An error during execution has a path.
         let is_refused = response.data == Value::Null
             && !response.errors.is_empty()
             && response.errors.iter().all(|error| error.path.is_empty());
@@ -183,8 +183,8 @@ impl Executor {
     }
 }
 
-/// Whether the database had no time for any of it, so that all of it can be sent again: of a
-/// mutation with several fields, one may have been made.
+/// True if the database executed no part of the request, so that the client can repeat the whole request.
+/// After a mutation with several fields, one field may have been executed.
 fn is_busy(response: &Response) -> bool {
     let has_nothing = match &response.data {
         Value::Object(fields) => fields.values().all(|value| *value == Value::Null),

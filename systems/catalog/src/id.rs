@@ -16,7 +16,7 @@ pub(crate) struct Id(pub(crate) Uuid);
 pub(crate) struct IdError;
 
 impl Id {
-    /// One that nothing has yet.
+    /// Creates a new unique id.
     pub(crate) fn fresh() -> Self {
         Self(Uuid::new_v4())
     }

@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use hyper::header::{HeaderMap, HeaderName};
 use telemetry::metrics::{Counts, Scrape};
 
-/// What requests ask for.
+/// The endpoint of a request, as a label of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Product,
@@ -31,7 +31,7 @@ const ENDPOINTS: [&str; 6] = [
 /// Names of classes of statuses, in their order.
 const CLASSES: [&str; 3] = ["2xx", "4xx", "5xx"];
 
-/// What happened since the start.
+/// Counters since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     requests: [[AtomicU64; CLASSES.len()]; ENDPOINTS.len()],
@@ -72,7 +72,7 @@ impl Metrics {
         }
     }
 
-    /// A statement is done.
+    /// Counts a finished statement with its duration and rows.
     pub(crate) fn statement(&self, took: Duration, rows: usize, is_ok: bool) {
         add(&self.statements, 1);
         add(&self.statements_failed, u64::from(!is_ok));
@@ -84,7 +84,7 @@ impl Metrics {
 }
 
 impl Metrics {
-    /// Whether a statement found the queue of the database full.
+    /// Counts a statement if it found the queue of the database full.
     pub(crate) fn busy(&self, is_busy: bool) {
         if is_busy {
             add(&self.refused_busy, 1);

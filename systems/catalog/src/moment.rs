@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 use serde::{Serialize, Serializer};
 
-/// 0001-01-01 and the last hours of 9999: what four digits of a year can name in every time zone.
+/// 0001-01-01 and the last hours of 9999: years with four digits in every time zone.
 const FIRST_US: i64 = -62_135_596_800_000_000;
 const END_US: i64 = 253_402_207_200_000_000;
 
-/// Length of `2023-01-27T12:00:00.000000+00:00`.
+/// Length of `2023-01-27T12:00:00.000000+00:00` in bytes.
 const TEXT_LENGTH: usize = 32;
 
 /// Microseconds since 1970, UTC, within the years 1 to 9999.
@@ -26,15 +26,15 @@ pub(crate) struct Moment(i64);
 pub(crate) struct MomentError;
 
 impl Moment {
-    /// 1970-01-01, midnight.
+    /// 1970-01-01, midnight, in UTC.
     pub(crate) const EPOCH: Self = Self(0);
 
-    /// The point this many microseconds after 1970; `None` outside of the years 1 to 9999.
+    /// The point this many microseconds after 1970. `None` outside of the years 1 to 9999.
     pub(crate) fn from_us(us: i64) -> Option<Self> {
         (FIRST_US..END_US).contains(&us).then_some(Self(us))
     }
 
-    /// Microseconds since 1970.
+    /// Microseconds since 1970, negative before.
     pub(crate) fn us(self) -> i64 {
         self.0
     }

@@ -1,7 +1,7 @@
-//! The REST endpoints: each a question with a name, whose variables come from the URL.
+//! The REST endpoints. Each is a named query with variables from the URL.
 //!
-//! The rules are those of RESTified endpoints: an unknown variable is refused, a variable is
-//! decoded by its type, the answer is the value of `data` without the wrapper.
+//! The rules are the rules of RESTified endpoints. An unknown variable is refused. A variable is decoded by
+//! its type. The response is the value of `data` without the wrapper.
 
 use std::borrow::Cow;
 
@@ -18,10 +18,10 @@ use crate::store::{Store, StoreError, Visitor};
 
 /// Rows of a list when no limit is given.
 pub(crate) const LIMIT_DEFAULT: u32 = 100;
-/// Rows that a list may skip; to go further, say after which id.
+/// Largest `offset` of a list. To skip more rows, a client filters by the last id.
 pub(crate) const OFFSET_MAX: u32 = 1_000_000;
 
-/// Which endpoint a path names, and the id in it, still as it is written.
+/// The endpoint of a path, with the undecoded id in the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route<'a> {
     Products,
@@ -64,7 +64,7 @@ impl RestError {
         Self::new(StatusCode::NOT_FOUND, "not-found", "Endpoint not found")
     }
 
-    /// As JSON.
+    /// The error as a JSON body.
     pub(crate) fn body(&self) -> Vec<u8> {
         let body = Body {
             path: "$",
@@ -87,7 +87,7 @@ impl From<StoreError> for RestError {
 }
 
 impl<'a> Route<'a> {
-    /// Reads what follows `/api/rest/`. A slash at the end makes no difference.
+    /// Reads the path after `/api/rest/`. A slash at the end makes no difference.
     pub(crate) fn of(path: &'a str) -> Option<Self> {
         // One slash only: `product//` is another path.
         let path = path.strip_suffix('/').unwrap_or(path);
@@ -100,7 +100,7 @@ impl<'a> Route<'a> {
         }
     }
 
-    /// As it is counted.
+    /// The label of the endpoint in metrics.
     pub(crate) fn endpoint(&self) -> Endpoint {
         match self {
             Self::Products => Endpoint::Product,
@@ -110,7 +110,7 @@ impl<'a> Route<'a> {
         }
     }
 
-    /// The answer, in JSON.
+    /// Executes the query and returns the JSON body.
     pub(crate) async fn answer(
         &self,
         parameters: &str,
@@ -173,7 +173,7 @@ fn by_id(
     segment: &str,
     parameters: &str,
 ) -> Result<Select, RestError> {
-    // The path has said what `id` is; there is no other variable.
+    // The path already contains `id`. There is no other variable.
     let mut names = form_urlencoded::parse(parameters.as_bytes()).map(|(name, _)| name);
     if let Some(name) = names.find(|name| name != "id") {
         return Err(unexpected(&name));
@@ -210,7 +210,7 @@ fn text(name: &str, value: Cow<'_, str>) -> Result<String, RestError> {
     Ok(value.into_owned())
 }
 
-/// `{"NAME":VALUE}`.
+/// The JSON object `{"NAME":VALUE}`.
 fn wrapped(name: &str, value: &impl Serialize) -> Vec<u8> {
     let mut body = format!("{{\"{name}\":").into_bytes();
     serde_json::to_writer(&mut body, value).expect("rows are JSON, and memory takes all");

@@ -1,11 +1,11 @@
-//! What a new database holds: the same products and line items everywhere, always.
+//! The rows of a new database: the same products and line items on every machine and at every start.
 
 use crate::config::Amount;
 use crate::entity::{LineItem, Product};
 use crate::id::Id;
 use crate::moment::Moment;
 
-/// 2023-01-01, midnight.
+/// 2023-01-01, midnight, in microseconds since 1970.
 const FIRST_CREATED_US: i64 = 1_672_531_200_000_000;
 const MINUTE_US: i64 = 60_000_000;
 
@@ -24,7 +24,7 @@ const THINGS: [&str; 14] = [
 /// The rows, each kind sorted by id, as tables keep them.
 pub(crate) fn rows(amount: Amount) -> (Vec<Product>, Vec<LineItem>) {
     let mut products: Vec<_> = (0..amount.products).map(product).collect();
-    // Without products there is nothing that line items could refer to.
+    // Line items need products to refer to.
     let line_items = if amount.products == 0 {
         0
     } else {
@@ -82,7 +82,7 @@ impl Draw {
     fn new(kind: u8, number: u32) -> Self {
         // The kind in the high half, so that product 1 and line item 1 are different seeds.
         let mut draw = Self(u64::from(kind) << 32 | u64::from(number));
-        // So that neighbors have nothing in common.
+        // Mixed once, so that neighboring numbers give unrelated rows.
         draw.0 = draw.next();
         draw
     }
@@ -101,7 +101,7 @@ impl Draw {
         u32::try_from(rest).expect("a remainder is smaller than what it is the remainder of")
     }
 
-    /// A UUID of version 8, whose bits are the maker's own.
+    /// A UUID of version 8, which has custom bits.
     fn id(&mut self) -> Id {
         let bits = u128::from(self.next()) << 64 | u128::from(self.next());
         Id(uuid::Builder::from_custom_bytes(bits.to_be_bytes()).into_uuid())

@@ -1,22 +1,22 @@
-//! What can be asked of a table, and the SQL that asks it.
+//! Queries of a table, and their SQL.
 //!
-//! The text of a statement consists of what is written in this program: names of tables and
-//! columns, operators, numbers of parameters. What a client sends is always a parameter. Equal
-//! questions with other values have the same text, so that databases prepare it once.
+//! The text of a statement contains only text of this program: names of tables and columns, operators,
+//! numbers of parameters. Values from clients are always parameters. Equal queries with other values have the
+//! same text, so that databases prepare it once.
 
 use std::fmt::Write as _;
 
 use crate::datum::Datum;
 use crate::id::Id;
 
-/// A table: its name and its columns, in the order in which rows are read.
+/// A table: its name and its columns, in the order of the values in a row.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
     pub(crate) columns: &'static [Column],
 }
 
-/// The name of a column; there are no others than these.
+/// The name of a column. Only these constants exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Column(&'static str);
 
@@ -30,7 +30,7 @@ impl Column {
     pub(crate) const UPDATED_AT: Self = Self("updated_at");
 }
 
-/// What a value must be.
+/// A condition for the value of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Test {
     Equal(Datum),
@@ -53,7 +53,7 @@ pub(crate) enum Direction {
     Desc,
 }
 
-/// How databases differ in what they are told here.
+/// The SQL dialect of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Postgres,
@@ -67,7 +67,7 @@ pub(crate) struct Statement {
     pub(crate) data: Vec<Datum>,
 }
 
-/// Rows of one table.
+/// A query for rows of one table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Select {
     table: &'static Table,
@@ -96,12 +96,12 @@ impl Select {
         select
     }
 
-    /// Gives so many rows at most.
+    /// Sets the maximum number of rows.
     pub(crate) fn limit(&mut self, limit: u32) {
         self.limit = limit;
     }
 
-    /// Skips rows.
+    /// Sets the number of rows to skip.
     pub(crate) fn skip(&mut self, offset: u32) {
         self.offset = offset;
     }
@@ -142,11 +142,10 @@ impl Select {
                 Direction::Desc => "DESC",
             };
             statement.add(format_args!("{} {word}", column.0));
-            // The id is unique, so rows sorted by it have one order; columns after it could not
-            // change anything.
+            // The id is unique, so rows sorted by it have a single order. Columns after it have no effect.
             is_total = column == Column::ID;
             if is_total {
-                // No two rows are equal so far.
+                // All rows differ in the columns so far.
                 break;
             }
             statement.add(format_args!(", "));
@@ -229,8 +228,8 @@ impl Statement {
             Test::Less(datum) => self.add_datum(" < ", datum, ""),
             Test::AtMost(datum) => self.add_datum(" <= ", datum, ""),
             Test::OneOf(data) => match dialect {
-                // A list as one parameter keeps the text independent of its length; `IN ($1, $2,
-                // …)` would be a new statement for each.
+                // A list as one parameter keeps the text independent of its length. `IN ($1, $2, …)` would be
+                // a new statement for each length.
                 Dialect::Postgres => self.add_datum(" = ANY(", data, ")"),
                 Dialect::Sqlite => self.add_datum(" IN rarray(", data, ")"),
             },

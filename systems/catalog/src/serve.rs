@@ -19,7 +19,7 @@ use crate::exchange::Handler;
 use crate::metrics::Metrics;
 use crate::store::{OpenError, Prepared, Store};
 
-/// Why nothing was served, or no longer.
+/// The reason why the service could not start or had to stop.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error("cannot listen on `{listen}`: {source}; choose another address with --listen")]
@@ -30,7 +30,7 @@ enum ServeError {
     Open(#[from] OpenError),
 }
 
-/// The whole program.
+/// Runs the whole program and returns its exit code.
 #[must_use]
 pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     chassis::run(
@@ -75,8 +75,8 @@ fn serve(
         kind = store.kind();
         let handler = Handler::new(store, (&metrics, &table), (config, &hosts));
         let prepare = async move || {
-            // The first request need not wait for a connection. What is wrong with the database,
-            // /health tells.
+            // Opens a connection, so that the first request need not wait for one. `/health` reports errors
+            // of the database.
             let _ = handler.store.check().await;
             handler
         };

@@ -21,7 +21,7 @@ use crate::select::{Dialect, Select, Statement};
 use postgres::Postgres;
 use sqlite::{Helpers, Sqlite};
 
-/// Why a database did not do what it was asked for.
+/// The reason why a database did not execute a statement.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum StoreError {
     #[error("the database is not available; try again later")]
@@ -49,11 +49,11 @@ pub(crate) enum OpenError {
     Sqlite { path: String, reason: String },
 }
 
-/// What all workers start from: a database with its tables and rows.
+/// A database with its tables and rows, from which all workers start.
 pub(crate) enum Prepared {
-    /// Its URL.
+    /// The URL of the database.
     Postgres(String),
-    /// Its file, and what writes to it.
+    /// The file, and the threads that write it and run slow reads.
     Sqlite(PathBuf, Helpers),
 }
 
@@ -117,7 +117,7 @@ impl Store {
         })
     }
 
-    /// A request of `client`.
+    /// Creates the state of one request of `client`.
     pub(crate) fn visitor(&self, client: Client) -> Visitor {
         let at_once = match &*self.backend {
             Backend::Postgres(postgres) => postgres.at_once(),
@@ -179,7 +179,7 @@ impl Store {
         Ok(rows?.pop())
     }
 
-    /// Whether the database answers.
+    /// Fails if the database does not respond.
     pub(crate) async fn check(&self) -> Result<(), StoreError> {
         match &*self.backend {
             Backend::Postgres(postgres) => postgres.check().await,
@@ -187,7 +187,7 @@ impl Store {
         }
     }
 
-    /// Its name, for a person.
+    /// The name of the database for people.
     pub(crate) fn kind(&self) -> &'static str {
         match &*self.backend {
             Backend::Postgres(_) => "postgres",

@@ -1,4 +1,4 @@
-//! Which rows, and in which order: the arguments `where` and `order_by`.
+//! The arguments `where` and `order_by`, which select and sort rows.
 
 use async_graphql::{InputObject, InputType};
 
@@ -8,21 +8,21 @@ use crate::id::Id;
 use crate::moment::Moment;
 use crate::select::{Column, Direction, Select, Test};
 
-/// What makes a test of a value.
+/// Creates a test from a value.
 type MakeTest = fn(Datum) -> Test;
 
 /// Values that `_in` may list.
 const LIST_MAX: usize = 1_000;
 
-/// What the values of a column can be compared with.
+/// A type that the values of a column can be compared with.
 pub(super) trait Comparable: InputType {
-    /// As a parameter.
+    /// The value as a parameter of a statement.
     fn datum(self) -> Datum;
 
     /// A list of them as a parameter.
     fn list(values: Vec<Self>) -> Datum;
 
-    /// Whether both databases can hold it.
+    /// True if both databases can store the value.
     fn is_storable(&self) -> bool {
         true
     }
@@ -68,8 +68,8 @@ impl Comparable for String {
     }
 
     fn is_storable(&self) -> bool {
-        // PostgreSQL has no such character in a text. SQLite has; it is refused for both, so that
-        // they answer alike.
+        // PostgreSQL does not allow this character in a text. SQLite does, but both refuse it so that their
+        // responses are equal.
         !self.contains('\0')
     }
 }
@@ -138,12 +138,12 @@ pub(super) fn storable<T: Comparable>(value: T) -> Result<T, FieldError> {
     Err(FieldError::Argument(message))
 }
 
-/// What a select is narrowed by.
+/// Conditions that restrict a select.
 pub(super) trait Filter {
     fn apply(self, select: &mut Select) -> Result<(), FieldError>;
 }
 
-/// How the rows of a select are sorted.
+/// The sort order of a select.
 pub(super) trait Order {
     fn apply(self, select: &mut Select);
 }

@@ -34,7 +34,7 @@ pub(super) fn schema(store: Store, limit_max: u32) -> Schema {
         .finish()
 }
 
-/// What can be asked.
+/// The root type of queries.
 pub(super) struct QueryRoot;
 
 #[Object(
@@ -123,7 +123,7 @@ fn allow(context: &Context<'_>, rows: u32) -> Result<(), FieldError> {
     context.data_unchecked::<Allowance>().spend(rows)
 }
 
-/// The database, and on whose behalf it is asked.
+/// The database, and the request that uses it.
 fn store<'a>(context: &Context<'a>) -> (&'a Store, &'a Visitor) {
     (context.data_unchecked(), context.data_unchecked())
 }
@@ -143,8 +143,7 @@ async fn load_products(context: &Context<'_>, items: &mut [LineItem]) -> Result<
     for item in items {
         // Both are sorted by id.
         let found = products.binary_search_by_key(&item.product_id, |product| product.id);
-        // A product that is missing stays `None`; the field then asks for it alone and reports
-        // the error.
+        // A missing product stays `None`. The field then loads it separately and reports the error.
         item.loaded = found.ok().map(|at| Arc::clone(&products[at]));
     }
     Ok(())
@@ -251,7 +250,7 @@ struct LineItemKey {
     id: Id,
 }
 
-/// What can be changed.
+/// The root type of mutations.
 pub(super) struct MutationRoot;
 
 #[Object(
@@ -291,7 +290,7 @@ impl MutationRoot {
         if let Some(price) = given("price", set.price)? {
             values.push((Column::PRICE, Datum::Integer(at_least("price", 0, price)?)));
         }
-        // Also when nothing else changes, so that the statement always sets something.
+        // Also if no other column changes, so that the statement always sets a column.
         values.push((Column::UPDATED_AT, Datum::Moment(clock::time_of_day())));
         let statement = Statement::update(Product::TABLE, pk_columns.id, values);
         change(context, statement).await
@@ -353,7 +352,7 @@ impl MutationRoot {
     }
 }
 
-/// A value to be set; no column may become null.
+/// A new value for a column. No column may become null.
 fn given<T>(column: &str, value: MaybeUndefined<T>) -> Result<Option<T>, FieldError> {
     match value {
         MaybeUndefined::Undefined => Ok(None),

@@ -1,7 +1,7 @@
-//! How large the answer to an operation would be.
+//! Estimates the size of the response to an operation.
 //!
-//! The allowance bounds how many rows the database gives, and not how often a document names their
-//! columns: ten thousand rows under four thousand aliases would be an answer of a gigabyte.
+//! The allowance limits the number of rows from the database, but not how often a document names their
+//! columns. Ten thousand rows under four thousand aliases would be a response of a gigabyte.
 
 use std::convert::Infallible;
 
@@ -12,7 +12,7 @@ use graphql_document::{AnswerLimits, DocumentError, Place, SchemaSize, Size};
 use crate::entity::NAME_LENGTH_MAX;
 use crate::rest::LIMIT_DEFAULT;
 
-/// 200,000 fields are twice what the longest lists have with every column once.
+/// 200,000 fields are twice the fields of the longest lists with every column once.
 const LIMITS: AnswerLimits = AnswerLimits {
     fields: 200_000,
     bytes: 16 << 20,
@@ -36,7 +36,7 @@ pub(super) fn check(
     LIMITS.check(document, operation, |field, place| {
         match (field.name.node.as_str(), place) {
             ("product" | "lineItem", Place::Root) => Size {
-                // What is out of range is refused when the field is executed.
+                // A value out of range is refused when the field is executed.
                 objects: rows(field, operation, values).min(limit_max).into(),
                 bytes: 0,
             },

@@ -1,6 +1,6 @@
 //! PostgreSQL: a pool of connections for each worker, each with its prepared statements.
 //!
-//! Clients get its connections in turns, and a statement whose client has left is cancelled.
+//! Clients receive connections in turns. If a client leaves, its statement is cancelled.
 
 mod lent;
 
@@ -32,9 +32,9 @@ use crate::moment::Moment;
 use crate::seed;
 use crate::select::Statement;
 
-/// Statements that a connection keeps prepared; one more, and it starts over.
+/// Number of prepared statements that a connection keeps. If it is exceeded, all are cleared.
 const STATEMENTS_KEPT: usize = 256;
-/// What two processes that start at once agree on, so that one of them makes the tables.
+/// The lock that two simultaneous processes share, so that only one of them creates the tables.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(7163428905517)";
 /// Time between two attempts to connect at the start.
 const RETRY_EVERY: Duration = Duration::from_millis(100);
@@ -43,7 +43,7 @@ const NETWORK_MARGIN: Duration = Duration::from_millis(500);
 
 type BoxedError = Box<dyn std::error::Error + Sync + Send>;
 
-/// Who asks for a connection.
+/// The requester of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Asker {
     Client(chassis::Client),
@@ -56,15 +56,15 @@ pub(crate) struct Postgres {
     pool: Pool,
     /// One place for each connection.
     turns: Turns<Asker>,
-    /// Connections that one request, and one address, may have at a time.
+    /// Maximum of concurrent connections for one request, and for one address.
     share: usize,
     timeout: Duration,
-    /// Whether the log says that the database is away.
+    /// True if the last log line reported that the database is unreachable.
     is_away: AtomicBool,
 }
 
 impl Postgres {
-    /// A pool without connections so far.
+    /// Opens a pool, which has no connections yet.
     pub(super) fn open(url: &str, config: &Config) -> Result<Self, OpenError> {
         let mut settings = read(url)?;
         let timeout = config.statement_timeout;
@@ -102,7 +102,7 @@ impl Postgres {
         })
     }
 
-    /// Statements that one request may have under way.
+    /// Maximum of concurrent statements for one request.
     pub(super) fn at_once(&self) -> usize {
         self.share
     }
@@ -146,7 +146,7 @@ impl Postgres {
         asked.map(|_| ()).map_err(|error| self.cause(&error))
     }
 
-    /// A connection, in turn.
+    /// Waits for the requester's turn and returns a connection.
     async fn lend(&self, asker: Asker) -> Result<Lent, StoreError> {
         let place = match self.turns.try_take(asker) {
             Some(place) => place,
@@ -164,7 +164,7 @@ impl Postgres {
             PoolError::Timeout(_) => StoreError::TooSlow(self.timeout),
             other => self.away(&other),
         })?;
-        // Swapped, so that of many requests one writes the line.
+        // Swapped, so that only one of many requests writes the line.
         if self.is_away.swap(false, Ordering::Relaxed) {
             tracing::info!("database back");
         }
@@ -197,7 +197,7 @@ impl Postgres {
     }
 }
 
-/// The error with what caused it; the library's own text leaves that out.
+/// The error with its causes, which the library's own text omits.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -225,7 +225,7 @@ fn unusable(url: &str, reason: &dyn std::fmt::Display) -> OpenError {
     }
 }
 
-/// Brings the tables up to date, in one transaction; waits for a database that is still starting.
+/// Updates the tables in one transaction. Waits for a database that is still starting.
 pub(super) async fn prepare(url: &str, config: &Config) -> Result<(), OpenError> {
     let settings = read(url)?;
     let give_up = Instant::now() + config.connect_timeout;
@@ -247,12 +247,12 @@ pub(super) async fn prepare(url: &str, config: &Config) -> Result<(), OpenError>
     let migrated = async {
         let all = client.transaction().await?;
         migrate(&all, config.amount()).await?;
-        // Tables and rows in one transaction: a start that is interrupted leaves nothing half done.
+        // Tables and rows in one transaction, so that an interrupted start leaves no partial state.
         Ok::<_, MigrateError>(all.commit().await?)
     };
     let migrated = migrated.await;
     drop(client);
-    // It ends with its client; what went wrong with it, the client has told.
+    // It ends with its client, and the client has already reported errors.
     let _ = connection.await;
     migrated.map_err(|error| unusable(url, &chain(&error)))
 }
@@ -266,7 +266,7 @@ enum MigrateError {
 }
 
 async fn migrate(all: &Transaction<'_>, amount: Amount) -> Result<(), MigrateError> {
-    // Before anything is read: a second process must see what the first has made.
+    // Before the first read: a second process must see the changes of the first process.
     all.batch_execute(LOCK).await?;
     all.batch_execute(migrations::TABLE).await?;
     let had: i32 = all.query_one(migrations::COUNT, &[]).await?.try_get(0)?;
@@ -369,7 +369,7 @@ impl ToSql for Id {
     to_sql_checked!();
 }
 
-/// 2000-01-01, from which PostgreSQL counts, in microseconds since 1970.
+/// 2000-01-01 in microseconds since 1970. PostgreSQL counts time from this date.
 const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
 
 impl ToSql for Moment {

@@ -1,5 +1,5 @@
-//! Threads that work off a queue of bounded length: SQLite's writer, and the readers for what takes
-//! longer than a worker may wait.
+//! Threads with a bounded job queue: SQLite's writer, and the readers for statements that are too slow for a
+//! worker.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
@@ -40,8 +40,8 @@ impl Threads {
     }
 }
 
-/// Starts a thread for each connection. More than `waiting_max` jobs that none of them has taken
-/// are refused.
+/// Starts a thread for each connection. If more than `waiting_max` jobs wait for a thread, further jobs are
+/// refused.
 pub(super) fn start<C: Send + 'static>(
     name: &str,
     connections: Vec<C>,
@@ -62,7 +62,7 @@ pub(super) fn start<C: Send + 'static>(
     Ok((Queue { jobs }, Threads(threads)))
 }
 
-/// The next job; `None` when there will be no more.
+/// The next job. `None` if there will be no more jobs.
 fn next<C>(arriving: &Mutex<Receiver<Job<C>>>) -> Option<Job<C>> {
     // One thread waits for a job and the others for the lock. Jobs run without it, so a panic
     // cannot leave it in between two states.
@@ -71,7 +71,7 @@ fn next<C>(arriving: &Mutex<Receiver<Job<C>>>) -> Option<Job<C>> {
 }
 
 impl<C> Queue<C> {
-    /// Has `work` done by a thread. It is told how much of `time` is left after the wait.
+    /// Runs `work` on a thread. `work` receives the rest of `time` after the wait.
     pub(super) async fn ask<T: Send + 'static>(
         &self,
         time: Duration,
@@ -82,12 +82,12 @@ impl<C> Queue<C> {
         let job: Job<C> = Box::new(move |connection| {
             let left = time.saturating_sub(asked.elapsed());
             if answer.is_closed() {
-                // The client is gone: of a flood without readers, nothing is done.
+                // The client has left. Jobs of a flood of such clients cost no work.
                 return;
             }
             // An answer that says "too slow" must also mean that it will not be done later.
             let outcome = (!left.is_zero()).then(|| work(connection, left));
-            // The receiver is gone when the client left in the meantime; what is done, is done.
+            // The receiver is gone if the client left meanwhile. The work is already done.
             let _ = answer.send(outcome);
         });
         self.jobs.try_send(job).map_err(|error| match error {

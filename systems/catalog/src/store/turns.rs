@@ -1,4 +1,4 @@
-//! Places that are given out in turns: to the client whose turn it is, not to the one that asks most.
+//! Shares out places to clients in turns, so that a client with many requests gets no advantage.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// Length of a client's queue from which it is looked through for those that have left.
+/// Queue length of a client from which abandoned requests are removed.
 const CROWD: usize = 64;
 
 /// Gives out places. Clones share them.
@@ -14,7 +14,7 @@ const CROWD: usize = 64;
 pub(super) struct Turns<K: Copy + Eq + Hash>(Arc<Inner<K>>);
 
 struct Inner<K: Copy + Eq + Hash> {
-    /// Places that one client may have at a time.
+    /// Maximum of concurrent places for one client.
     most: Box<dyn Fn(&K) -> usize + Send + Sync>,
     state: Mutex<State<K>>,
 }
@@ -51,7 +51,7 @@ pub(super) struct Place<K: Copy + Eq + Hash> {
 }
 
 impl<K: Copy + Eq + Hash> Turns<K> {
-    /// So many places, of which a client may have as many at a time as `most` says.
+    /// Creates `places` places. A client may hold at most `most(client)` of them at a time.
     pub(super) fn new(places: usize, most: impl Fn(&K) -> usize + Send + Sync + 'static) -> Self {
         Self(Arc::new(Inner {
             most: Box::new(most),
@@ -128,13 +128,13 @@ impl<K: Copy + Eq + Hash> Turns<K> {
     }
 
     fn state(&self) -> MutexGuard<'_, State<K>> {
-        // Nothing panics between two states.
+        // No code panics while it holds this lock.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<K: Copy + Eq + Hash> State<K> {
-    /// Takes a place for the request whose turn it is.
+    /// Takes a place for the next request in turn.
     fn next(&mut self, most: impl Fn(&K) -> usize) -> Option<(K, oneshot::Sender<Place<K>>)> {
         for _ in 0..self.order.len() {
             let client = self.order.pop_front()?;
@@ -162,7 +162,7 @@ impl<K: Copy + Eq + Hash> State<K> {
         None
     }
 
-    /// Forgets a client that has nothing and waits for nothing.
+    /// Removes a client that holds no place and has no waiting request.
     fn forget(&mut self, client: K) {
         let is_idle = |entry: &Entry<K>| entry.held == 0 && entry.waiting.is_empty();
         if self.clients.get(&client).is_some_and(is_idle) {

@@ -10,10 +10,10 @@ use std::thread;
 
 use tempfile::TempDir;
 
-/// An empty database.
+/// An empty database for one test.
 pub(crate) struct Database {
     pub(crate) url: String,
-    /// What holds a file of SQLite, until the last of those who use it ends.
+    /// The folder of an SQLite file. It is deleted after its last user ends.
     pub(crate) folder: Option<Arc<TempDir>>,
 }
 
@@ -40,7 +40,7 @@ impl Database {
         }
     }
 
-    /// One of each.
+    /// An empty database of each kind.
     pub(crate) fn both() -> [Self; 2] {
         [Self::sqlite(), Self::postgres()]
     }
@@ -51,7 +51,7 @@ impl Database {
     }
 }
 
-/// A running PostgreSQL; it ends with this process.
+/// A running PostgreSQL. It ends with this process.
 pub(crate) struct PostgresServer {
     port: u16,
     _process: Child,
@@ -60,7 +60,7 @@ pub(crate) struct PostgresServer {
 }
 
 impl PostgresServer {
-    /// The one that all tests share.
+    /// The server that all tests share.
     pub(crate) fn shared() -> &'static Self {
         static SHARED: OnceLock<PostgresServer> = OnceLock::new();
         SHARED.get_or_init(Self::start)
@@ -90,7 +90,7 @@ impl PostgresServer {
             );
             told.push_str(&line);
         }
-        // What it says later must not fill the pipe.
+        // Later output must not fill the pipe.
         thread::spawn(move || log.read_to_string(&mut String::new()));
         Self {
             port,
@@ -99,7 +99,7 @@ impl PostgresServer {
         }
     }
 
-    /// Runs SQL as another client and gives what it printed.
+    /// Runs SQL as another client and returns its output.
     pub(crate) fn sql(&self, database: &str, sql: &str) -> String {
         let output = Command::new("psql")
             .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"])

@@ -159,7 +159,7 @@ fn any_text_is_kept_as_it_is_or_refused_alike_by_both() {
     checked.unwrap();
 }
 
-/// What a refusal says, when there is nothing but one.
+/// The message of a refusal. Fails if the response contains anything else.
 fn refusal(client: &mut Client, query: &str) -> String {
     let answer = client.query(query);
     let json = answer.json();

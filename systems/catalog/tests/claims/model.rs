@@ -1,4 +1,4 @@
-//! Random questions: both databases answer what a plain reading of all rows says.
+//! Random queries: both databases must return the result of a simple filter over all rows.
 
 use std::cell::RefCell;
 
@@ -85,7 +85,7 @@ impl Asked {
                     .all(|(column, tests)| passes(&row[column], tests))
             })
             .collect();
-        // By id already; a stable sort keeps that where rows are equal.
+        // Already sorted by id, and a stable sort keeps that order for equal rows.
         kept.sort_by(|one, other| {
             let mut known: Vec<usize> = Vec::new();
             for (column, is_up) in &self.order {

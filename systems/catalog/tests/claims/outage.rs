@@ -8,11 +8,11 @@ use test_client::{Client, Response};
 use crate::databases::{Database, PostgresServer};
 use crate::server::start;
 
-/// Attempts until something must have happened; each waits for a database or its limit.
+/// Maximum number of attempts. Each one waits for a database or its timeout.
 const ATTEMPTS: usize = 5_000;
 
-/// Asks until the answer has this status: a connection of the pool may have noticed nothing yet,
-/// and a short limit may be over early on a busy machine.
+/// Repeats a request until the response has this status. A pooled connection may not have noticed the outage
+/// yet, and a short timeout may expire early on a busy machine.
 fn until(client: &mut Client, path: &str, status: u16) -> Response {
     for _ in 0..ATTEMPTS {
         let answer = client.get(path);
@@ -143,7 +143,7 @@ fn changes_that_find_the_queue_full_are_answered_at_once() {
         headers: &[("content-type", "application/json")],
         body: body.as_bytes(),
     };
-    // One is with the writer and two wait; which of the requests they are is open.
+    // The writer has one request and two wait. The test does not know which requests they are.
     let mut connections: Vec<_> = (0..12).map(|_| server.connect()).collect();
     for connection in &mut connections {
         connection.begin(&request);

@@ -27,8 +27,8 @@ pub(crate) fn command(database: &Database, flags: &[&str]) -> Command {
     command
 }
 
-/// A running catalog, whose file of SQLite stays as long as it runs: each worker opens the file when it
-/// begins, which may be after the first answer.
+/// A running catalog. The SQLite file stays until the catalog ends, because a worker may open the file after
+/// the first response.
 pub(crate) struct Server {
     // Before the folder, so that it has ended when the file goes.
     process: Process,
@@ -44,7 +44,7 @@ impl Deref for Server {
 }
 
 impl Server {
-    /// As [`Process::wait`].
+    /// Waits like [`Process::wait`].
     pub(crate) fn wait(self) -> ExitStatus {
         self.process.wait()
     }

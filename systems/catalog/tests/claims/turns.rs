@@ -9,11 +9,11 @@ use test_client::{Connection, JSON, Request, get};
 use crate::databases::{Database, PostgresServer};
 use crate::server::{Server, start};
 
-/// Attempts until something must have happened; each asks PostgreSQL by a process of its own.
+/// Maximum number of attempts. Each one queries PostgreSQL with a separate process.
 const ATTEMPTS: usize = 3_000;
 const CONNECTIONS: &str = "4";
 
-/// A catalog with one worker, whose table of products is locked.
+/// A catalog with one worker and a locked product table.
 struct Locked {
     server: Server,
     database: Database,
@@ -40,7 +40,7 @@ impl Locked {
         locked
     }
 
-    /// Locks of this database for which `condition` holds.
+    /// Number of locks in this database that match `condition`.
     fn locks(&self, condition: &str) -> usize {
         let sql = format!("SELECT count(*) FROM pg_locks WHERE {condition}");
         let count = PostgresServer::shared().sql(self.database.name(), &sql);

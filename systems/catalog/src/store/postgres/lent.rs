@@ -13,8 +13,8 @@ use crate::store::turns::Place;
 /// Time for the cancellation of a statement to reach the database, and again for its end.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A connection of the pool and the place that it takes. Unless it is given back, dropping it cancels
-/// what the database still does for it: the client has left, or waited long enough.
+/// A connection of the pool, with its place. If it is dropped without `give_back`, its statement is
+/// cancelled, because the client has left or waited too long.
 pub(super) struct Lent {
     /// `None` only while it is dropped.
     lent: Option<(Client, Place<Asker>)>,
@@ -62,9 +62,9 @@ impl Drop for Lent {
     }
 }
 
-/// Cancels what a connection is at and closes it.
+/// Cancels the current statement of a connection and closes the connection.
 async fn end(client: ClientWrapper) {
-    // What fails here is over with its connection, or with the database's own limit of time.
+    // If the cancellation fails, the connection is closed or the database's own time limit ends it.
     let _ = timeout(CANCEL_TIMEOUT, client.cancel_token().cancel_query(NoTls)).await;
     // Answered after everything before it.
     let _ = timeout(CANCEL_TIMEOUT, client.simple_query("")).await;
