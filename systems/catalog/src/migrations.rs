@@ -22,7 +22,7 @@ pub(crate) const ALL: [Migration; 2] = [
     },
 ];
 
-/// Creates the table in which a database records its migrations.
+/// Creates the table that records the migrations of a database.
 pub(crate) const TABLE: &str =
     "CREATE TABLE IF NOT EXISTS catalog_migration (number integer PRIMARY KEY, name text NOT NULL)";
 

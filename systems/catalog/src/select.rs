@@ -145,7 +145,7 @@ impl Select {
             // The id is unique, so rows sorted by it have a single order. Columns after it have no effect.
             is_total = column == Column::ID;
             if is_total {
-                // All rows differ in the columns so far.
+                // All rows already differ.
                 break;
             }
             statement.add(format_args!(", "));

@@ -49,7 +49,7 @@ pub(crate) enum OpenError {
     Sqlite { path: String, reason: String },
 }
 
-/// A database with its tables and rows, from which all workers start.
+/// A prepared database, with its tables and rows. All workers start from it.
 pub(crate) enum Prepared {
     /// The URL of the database.
     Postgres(String),

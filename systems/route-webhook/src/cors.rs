@@ -1,18 +1,18 @@
-//! Which web pages may use the service from a browser (CORS).
+//! Decides which web pages may use the service from a browser (CORS).
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
 
-/// What pages may do.
+/// The methods that pages may use.
 const METHODS: &str = "GET, PUT";
 /// The headers that pages may send.
 const HEADERS: &str = "Accept, Accept-Language, Content-Language, Content-Type";
-/// How long a browser may remember, in seconds.
+/// Time for which a browser may cache a preflight, in seconds.
 const REMEMBER: &str = "600";
 
-/// The origins that are allowed; an empty list switches CORS off.
+/// The allowed origins. An empty list switches CORS off.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Origins(Vec<String>);
 
@@ -27,11 +27,11 @@ impl Origins {
     fn has(&self, origin: &HeaderValue) -> bool {
         let origin = origin.as_bytes();
         let mut known = self.0.iter();
-        // Compared as bytes: an origin that is not ASCII fits none.
+        // Compared as bytes: an origin that is not ASCII matches no allowed origin.
         known.any(|known| known == "*" || known.as_bytes() == origin)
     }
 
-    /// The answer to a preflight, in which a browser asks whether a page may send a request.
+    /// The response to a preflight. A browser sends one to check if a page may send a request.
     pub(crate) fn preflight(&self, request: &HeaderMap) -> Option<Response<Full<Bytes>>> {
         let origin = request.get(header::ORIGIN)?;
         let method = request.get(header::ACCESS_CONTROL_REQUEST_METHOD)?;
@@ -44,7 +44,7 @@ impl Origins {
             .is_ok_and(|method| METHODS.split(", ").any(|allowed| allowed == method));
         let refusal = match (self.has(origin), is_allowed_method) {
             (true, true) => None,
-            // The texts are those of Starlette, which the original runs on.
+            // The texts of Starlette, the framework of the original.
             (false, _) => Some("Disallowed CORS origin"),
             (true, false) => Some("Disallowed CORS method"),
         };

@@ -1,6 +1,6 @@
 //! The endpoints: their paths, names and methods.
 
-/// An endpoint.
+/// The endpoint of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Sync,

@@ -27,7 +27,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 type Reply = Response<Full<Bytes>>;
 
-/// What a worker answers with.
+/// The state that a worker needs to handle requests.
 pub(crate) struct Handler {
     pub(crate) rules: Rules,
     pub(crate) origins: Origins,
@@ -140,7 +140,7 @@ impl Handler {
             Err(error) => {
                 tracing::warn!(%error, "routes not deployed");
                 let status = StatusCode::INTERNAL_SERVER_ERROR;
-                // The reason may hold names and addresses of the cluster; it is in the log only.
+                // The reason may contain names and addresses of the cluster, so it only goes to the log.
                 Err(Refused(status, "Internal server error".to_owned()))
             }
         }
@@ -197,8 +197,8 @@ fn without_slash(request: &Request<Incoming>) -> Result<Reply, Refused> {
     let mut reply = Response::new(Full::default());
     // 307 keeps method and body, which a POST needs.
     *reply.status_mut() = StatusCode::TEMPORARY_REDIRECT;
-    // A path that reached this is one of ours, and the query came through HTTP's parser; should a
-    // header not hold it, the status alone is still true.
+    // The path is one of ours, and the HTTP parser has checked the query. If a header cannot hold them, the
+    // status alone is still correct.
     if let Ok(location) = HeaderValue::try_from(location) {
         reply.headers_mut().insert(header::LOCATION, location);
     }

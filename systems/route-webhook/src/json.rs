@@ -1,18 +1,17 @@
-//! JSON written member by member, as the contract spells it.
+//! Writes JSON member by member, in the spelling of the contract.
 //!
-//! What was read is passed on as text: numbers stay as they were written, members keep their order,
-//! and only the space between them and the escapes within texts follow the style. No tree is built,
-//! so that a body cannot take a multiple of its size in memory. JSON that is a text within JSON is
-//! written in its place and escaped while it is written. Parts that never change are constants in
-//! their final form.
+//! Input is passed on as text. Numbers keep their spelling and members keep their order. Only the space
+//! between tokens and the escapes within texts follow the style. No tree is built, so a body cannot take a
+//! multiple of its size in memory. A text that contains JSON is written directly into the output and escaped
+//! at the same time. Constant parts are literals in their final form.
 //!
-//! It is this service's own because of the text within the answer: its quotes and backslashes are
-//! escaped twice, its tokens have spaces between them, and its letters are ASCII. What
-//! other services need as well is [`json_text`]'s.
+//! This module is specific to the service because of that text. Its quotes and backslashes are escaped twice,
+//! its tokens have spaces between them, and its letters are ASCII. Code for several services is in
+//! [`json_text`].
 
 use std::fmt::Write as _;
 
-/// How JSON is written.
+/// The spelling of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Style {
     /// No space between tokens, and letters beyond ASCII as they are: answers.
@@ -22,12 +21,12 @@ enum Style {
     Quoted,
 }
 
-/// The name of a member of ours, which needs no escape, as each style spells it; see [`key!`](crate::key).
+/// The name of one of our members in each style. It needs no escape. See [`key!`](crate::key).
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// Behind a comma, with its colon.
     compact: &'static str,
-    /// The same.
+    /// The same for the quoted style.
     quoted: &'static str,
 }
 
@@ -56,7 +55,7 @@ macro_rules! key {
 pub struct Writer {
     text: String,
     style: Style,
-    /// Whether the next value needs no comma before it.
+    /// True if the next value needs no comma before it.
     is_first: bool,
 }
 
@@ -71,23 +70,23 @@ impl Writer {
         }
     }
 
-    /// What was written.
+    /// Returns the written JSON.
     #[must_use]
     pub fn finish(self) -> String {
         self.text
     }
 
-    /// An object; `fill` writes its members.
+    /// Writes an object. `fill` writes its members.
     pub fn object(&mut self, fill: impl FnOnce(&mut Self)) {
         self.between('{', fill, '}');
     }
 
-    /// A list; `fill` writes its items.
+    /// Writes a list. `fill` writes its items.
     pub fn list(&mut self, fill: impl FnOnce(&mut Self)) {
         self.between('[', fill, ']');
     }
 
-    /// A text that is JSON itself; `fill` writes it. Within such a text there is no other.
+    /// Writes a text that contains JSON. `fill` writes that JSON. Such texts cannot be nested.
     pub fn quoted(&mut self, fill: impl FnOnce(&mut Self)) {
         let fill = |writer: &mut Self| {
             writer.style = Style::Quoted;
@@ -108,7 +107,7 @@ impl Writer {
         self.is_first = false;
     }
 
-    /// The name of a member; its value comes next.
+    /// Writes the name of a member. Its value comes next.
     #[inline(always)]
     pub fn key(&mut self, name: Key) -> &mut Self {
         match (self.style, self.is_first) {
@@ -122,7 +121,7 @@ impl Writer {
         self
     }
 
-    /// The name of a member, whatever it is; its value comes next.
+    /// Writes an arbitrary name of a member. Its value comes next.
     pub fn named(&mut self, name: &str) -> &mut Self {
         self.text(name);
         self.colon();
@@ -149,7 +148,7 @@ impl Writer {
         self.text.push_str(json);
     }
 
-    /// Whether a constant is what [`Writer::json`] would make of it.
+    /// True if [`Writer::json`] would write the constant in the same way.
     fn is_well_written(&self, json: &str) -> bool {
         let mut plain = match self.style {
             Style::Compact => json.to_owned(),
@@ -181,7 +180,7 @@ impl Writer {
         self.quote();
     }
 
-    /// A text.
+    /// Writes a text, with quotes and escapes.
     pub fn text(&mut self, text: &str) {
         self.separate();
         self.quote();
@@ -199,7 +198,7 @@ impl Writer {
         self.quote();
     }
 
-    /// `true` or `false`.
+    /// Writes `true` or `false`.
     pub fn truth(&mut self, is_true: bool) {
         self.separate();
         self.text.push_str(if is_true { "true" } else { "false" });
@@ -247,7 +246,7 @@ impl Writer {
         self.is_first = false;
     }
 
-    /// A comma, unless this is the first value of what contains it or the value of a key.
+    /// Writes a comma, unless this is the first value in its container or the value of a key.
     #[inline]
     fn separate(&mut self) {
         if !self.is_first {
@@ -333,14 +332,14 @@ impl Writer {
             }
         };
         self.backslash();
-        // The escape is itself within a text, so what it escapes is escaped again.
+        // The escape is itself within a text, so the escaped character is escaped again.
         if self.style == Style::Quoted && matches!(short, '"' | '\\') {
             self.text.push('\\');
         }
         self.text.push(short);
     }
 
-    /// What begins an escape.
+    /// Writes the beginning of an escape.
     fn backslash(&mut self) {
         self.text.push_str(match self.style {
             Style::Compact => "\\",
@@ -350,7 +349,7 @@ impl Writer {
 }
 
 impl Style {
-    /// Whether a text holds this byte as it is.
+    /// True if a text contains this byte unescaped.
     fn is_plain(self, byte: u8) -> bool {
         let last = match self {
             Style::Compact => 0xff,
@@ -360,7 +359,7 @@ impl Style {
         (byte >= b' ') & (byte <= last) & (byte != b'"') & (byte != b'\\')
     }
 
-    /// Whether a text holds only such bytes.
+    /// True if the text needs no escape.
     fn is_plain_throughout(self, text: &str) -> bool {
         match self {
             Style::Compact => json_text::is_plain(text),
@@ -369,8 +368,8 @@ impl Style {
     }
 }
 
-/// Whether JSON is written as [`Style::Compact`] would write it, as far as a look at each byte can
-/// tell: no space between tokens, and no escape.
+/// True if a scan of the bytes shows that the JSON is already in [`Style::Compact`]: no space between tokens,
+/// and no escape.
 fn is_compact(json: &str) -> bool {
     // Most have no space at all. `fold` with `&` does not stop early, so the compiler compares many
     // bytes at once.
@@ -400,7 +399,7 @@ mod tests {
         writer.finish()
     }
 
-    /// What the text says in which the JSON was written.
+    /// The content of a text after the JSON was written into it.
     fn quoted(json: &str) -> String {
         let mut writer = Writer::new(0);
         writer.quoted(|writer| writer.json(json));

@@ -15,19 +15,19 @@ const BOUNDS_US: [f64; 11] = [
 /// Classes of statuses by their first digit.
 const CLASSES: [&str; 6] = ["0xx", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// What happened since the start.
+/// Counters since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     /// Answers by endpoint, and by the first digit of their status.
     answers: [[AtomicU64; CLASSES.len()]; Endpoint::ALL.len()],
-    /// One more than the bounds, for what is above all of them.
+    /// One more than the bounds, for values above all bounds.
     buckets: [AtomicU64; BOUNDS_US.len() + 1],
     sum_us: AtomicU64,
     routes_denied: AtomicU64,
 }
 
 impl Metrics {
-    /// An order of routes was refused for who sent it, its namespace, or whose objects it met.
+    /// Counts a refused order of routes: the sender, the namespace or a foreign object forbids it.
     pub(crate) fn route_denied(&self) {
         self.routes_denied.fetch_add(1, Ordering::Relaxed);
     }

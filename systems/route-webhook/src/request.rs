@@ -1,6 +1,6 @@
-//! Reading a request: its members, and the errors when they are missing.
+//! Reads a request: its members, and errors for missing members.
 //!
-//! Only the needed members are read; the rest of a body is checked for its syntax and skipped.
+//! Only the needed members are read. The rest of a body is checked for its syntax and skipped.
 
 mod parts;
 
@@ -15,7 +15,8 @@ use parts::{Index, Parts};
 /// many.
 const ITEMS_MAX: usize = 10_000;
 
-/// Most names, values and ends of objects and lists of a body. They take 4 MiB; a route has hundreds.
+/// Maximum number of names, values and ends of objects and lists in a body. They take 4 MiB. A route has
+/// hundreds.
 const PARTS_MAX: usize = 1 << 19;
 
 /// Why a request is not answered as asked.
@@ -30,11 +31,11 @@ pub enum Refusal {
     /// A member has the wrong type.
     #[error("Wrong type in request: expected {place} to be {expected}, found {found}")]
     Unfit {
-        /// Where it stands.
+        /// The location of the member.
         place: String,
-        /// What it should be.
+        /// The expected type.
         expected: &'static str,
-        /// What it is.
+        /// The actual type.
         found: &'static str,
     },
 }
@@ -80,12 +81,12 @@ impl<'a> Body<'a> {
     ///
     /// # Errors
     ///
-    /// When it is not JSON in UTF-8, or has so many values that they would take a multiple of its size
-    /// in memory.
+    /// Fails if the body is not JSON in UTF-8, or has too many values. Their parts would take a multiple of
+    /// its size in memory.
     pub fn read(body: &'a [u8]) -> Result<Self, Refusal> {
         let no_json = |why: &dyn fmt::Display| Refusal::NoJson(why.to_string());
         let text = std::str::from_utf8(body).map_err(|error| no_json(&error))?;
-        // As raw text: this checks the syntax and allocates nothing.
+        // As raw text: this checks the syntax without an allocation.
         let raw: &RawValue = serde_json::from_str(text).map_err(|error| no_json(&error))?;
         // serde_json accepts them in raw text and refuses them only when the text is unescaped,
         // which would be in the middle of an answer.
@@ -101,7 +102,7 @@ impl<'a> Body<'a> {
         Ok(Self { text, parts })
     }
 
-    /// All of it.
+    /// The value of the whole body.
     #[must_use]
     pub fn root(&self) -> Node<'a, '_> {
         Node {
@@ -126,17 +127,17 @@ impl<'a> Body<'a> {
 }
 
 impl<'a, 'p> Node<'a, 'p> {
-    /// Its text as it came.
+    /// The unchanged JSON of this value.
     #[must_use]
     pub fn json(&self) -> &'a str {
         self.body.parts.text(self.body.text, self.index)
     }
 
-    /// Members of an object by name; the last of a name counts.
+    /// Members of an object by name. If a name occurs twice, the last one counts.
     ///
     /// # Errors
     ///
-    /// When this is not an object.
+    /// Fails if this is not an object.
     pub fn members<'s, const N: usize>(
         &'s self,
         names: [&'s str; N],
@@ -166,11 +167,11 @@ impl<'a, 'p> Node<'a, 'p> {
         self.members([name]).map(|[member]| member)
     }
 
-    /// Members of an object that must be there; the first that is absent is named.
+    /// Required members of an object. The error names the first missing member.
     ///
     /// # Errors
     ///
-    /// When this is not an object, or a member is absent.
+    /// Fails if this is not an object, or a member is missing.
     pub fn required<'s, const N: usize>(
         &'s self,
         names: [&'s str; N],
@@ -248,7 +249,7 @@ impl<'a, 'p> Node<'a, 'p> {
         (self.json() != "null").then_some(self)
     }
 
-    /// This, unless it holds nothing: null, false, 0, and texts, lists and objects without content.
+    /// This value, unless it is empty: null, false, 0, and texts, lists and objects without content.
     #[must_use]
     pub fn unless_empty(self) -> Option<Self> {
         let json = self.json();
@@ -284,7 +285,7 @@ impl<'a, 'p> Node<'a, 'p> {
         self.must_be(b'[', "a list").map(|()| self)
     }
 
-    /// Whether both are the same number, or the same text.
+    /// True if both are the same number, or the same text.
     #[must_use]
     pub fn is_same_as(&self, other: &str) -> bool {
         let number = |json: &str| json.parse::<f64>().ok();
@@ -294,7 +295,7 @@ impl<'a, 'p> Node<'a, 'p> {
                 .is_some_and(|(own, other)| own == other)
     }
 
-    /// Says that this is not what it should be.
+    /// The error for a value that is not of the expected type.
     #[must_use]
     pub fn unfit(&self, expected: &'static str, found: &'static str) -> Refusal {
         Refusal::Unfit {
@@ -329,7 +330,7 @@ fn kind(json: &str) -> &'static str {
     }
 }
 
-/// The first escape of half a letter whose other half does not follow.
+/// The first escape of a surrogate without its other half.
 fn lone_surrogate(text: &str) -> Option<&str> {
     let mut rest = text;
     let mut open: Option<&str> = None;
@@ -342,7 +343,7 @@ fn lone_surrogate(text: &str) -> Option<&str> {
         let unit = escape
             .strip_prefix("\\u")
             .and_then(|digits| u16::from_str_radix(digits.get(..4)?, 16).ok());
-        // `\uXXXX` or a backslash with one letter; the syntax was checked.
+        // `\uXXXX` or a backslash with one letter. The syntax was checked before.
         let length = if unit.is_some() { 6 } else { 2 };
         let written = &escape[..length];
         match (unit, open) {

@@ -1,5 +1,5 @@
-//! An IntegrationRoute as its Deployment needs it. Unknown members are ignored; what is passed on
-//! without a look is kept as it came.
+//! An IntegrationRoute with the data for its Deployment. Unknown members are ignored. Members that are passed
+//! on unchecked keep their original JSON.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::request::{Node, Refusal};
 /// Labels that begin so belong to the controller.
 const OWN_LABELS: &str = "app.kubernetes.io/";
 
-/// What a request contains about a route: its metadata and its `spec`.
+/// The data of a route in a request: from its metadata and its `spec`.
 #[derive(Debug)]
 pub(crate) struct Route<'a> {
     pub(crate) name: Cow<'a, str>,
@@ -28,7 +28,7 @@ pub(crate) struct Route<'a> {
     pub(crate) config_maps: Vec<Mounted<'a>>,
     pub(crate) truststore: Option<Store<'a>>,
     pub(crate) keystore: Option<Keystore<'a>>,
-    /// JSON of each variable.
+    /// The JSON of each environment variable.
     pub(crate) env: Vec<&'a str>,
     /// JSON of the list, unless it is empty.
     pub(crate) env_from: Option<&'a str>,
@@ -36,7 +36,7 @@ pub(crate) struct Route<'a> {
     pub(crate) resources: Option<&'a str>,
 }
 
-/// Where a route's properties and secrets come from.
+/// The sources of a route's properties and secrets.
 #[derive(Debug)]
 pub(crate) struct Sources<'a> {
     /// JSON of the list, unless it is empty.
@@ -44,7 +44,7 @@ pub(crate) struct Sources<'a> {
     /// The same as it came, also where it is empty: the answers of 2023 repeat it.
     pub(crate) properties_sent: Option<&'a str>,
     pub(crate) secrets: Vec<Cow<'a, str>>,
-    /// The route's namespace; there whenever there are sources.
+    /// The route's namespace. Present if there are sources.
     pub(crate) namespace: Option<Cow<'a, str>>,
 }
 
@@ -58,7 +58,7 @@ impl Sources<'_> {
 #[derive(Debug)]
 pub(crate) struct Mounted<'a> {
     pub(crate) name: Cow<'a, str>,
-    /// JSON of the path.
+    /// The mount path as JSON.
     pub(crate) path: &'a str,
 }
 
@@ -70,7 +70,7 @@ pub(crate) enum StoreKind {
 }
 
 impl StoreKind {
-    /// Its name in a route.
+    /// The name of the format in a route.
     pub(crate) fn key(self) -> Key {
         match self {
             StoreKind::Jks => key!("jks"),
@@ -78,7 +78,7 @@ impl StoreKind {
         }
     }
 
-    /// Its name in Java.
+    /// The name of the format in Java.
     pub(crate) fn java(self) -> &'static str {
         match self {
             StoreKind::Jks => "JKS",
@@ -91,9 +91,9 @@ impl StoreKind {
 #[derive(Debug)]
 pub(crate) struct Store<'a> {
     pub(crate) kind: StoreKind,
-    /// The ConfigMap or Secret.
+    /// Name of the ConfigMap or Secret.
     pub(crate) name: Cow<'a, str>,
-    /// Its entry, which is the name of the file too.
+    /// The entry in it, which is also the name of the file.
     pub(crate) key: Cow<'a, str>,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct Keystore<'a> {
     pub(crate) password: Cow<'a, str>,
 }
 
-/// What a route is made of, found but not looked at.
+/// The members that a route is read from, not checked yet.
 pub(crate) struct Parent<'a, 'p> {
     pub(crate) metadata: Node<'a, 'p>,
     pub(crate) spec: Spec<'a, 'p>,
@@ -195,7 +195,7 @@ impl<'a> Route<'a> {
         let mut route = Self::of_seed(name, parent)?;
         route.image = spec.image.map(|image| image.json());
         route
-            // Labels of the controller would be duplicate keys beside its own.
+            // Labels of the controller would duplicate the keys of its own labels.
             .labels
             .retain(|(label, _)| !label.starts_with(OWN_LABELS));
         route.config_maps = mounted(spec.config_maps, "name")?;
@@ -216,7 +216,7 @@ impl<'a> Route<'a> {
         Ok(route)
     }
 
-    /// A route as it was written in November 2023, when all later members meant nothing.
+    /// A route in the format of November 2023, when all later members had no meaning.
     pub(crate) fn of_seed(name: Cow<'a, str>, parent: &Parent<'a, '_>) -> Result<Self, Refusal> {
         let spec = &parent.spec;
         let missing = || spec.whole.missing("routeConfigMap");
@@ -233,7 +233,7 @@ impl<'a> Route<'a> {
                 .map(|it| it.json()),
             labels: spec
                 .labels
-                // Entries keep their order, in which they are written again.
+                // Entries are written again in their original order.
                 .map(|labels| labels.entries())
                 .transpose()?
                 .unwrap_or_default(),
@@ -274,7 +274,7 @@ fn sources<'a>(parent: &Parent<'a, '_>) -> Result<Sources<'a>, Refusal> {
 
 /// A text in v1alpha1, an object with a name in v1alpha2.
 fn secret_name<'a>(secret: Node<'a, '_>) -> Result<Cow<'a, str>, Refusal> {
-    // The first byte of JSON tells its kind, without parsing the value.
+    // The first byte of JSON shows its type, without parsing the value.
     match secret.json().bytes().next() {
         Some(b'"') => secret.text(),
         Some(b'{') => {

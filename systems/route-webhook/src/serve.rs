@@ -1,12 +1,11 @@
-//! From the command line to a stopped server.
+//! Runs the server from the command line to its stop.
 //!
-//! Each worker takes connections from the one listening socket and serves them on a runtime of its
-//! own, so that no connection changes threads. Counters are all that workers share.
+//! Each worker accepts connections from the shared listening socket and serves them on its own runtime, so no
+//! connection changes threads. Workers share only counters.
 //!
-//! It uses the sockets of `chassis`, but not its workers: those also speak HTTP/2, write head and
-//! body from two places, and have one thread that assigns connections. Each of these is too
-//! expensive for a service that has a quarter of a processor and gets a connection for every
-//! request.
+//! It uses the sockets of `chassis`, but not its workers. Those also support HTTP/2, write head and body from
+//! two places, and have one thread that assigns connections. Each of these is too expensive for a service
+//! that has a quarter of a processor and gets a connection for every request.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -51,7 +50,7 @@ enum ServeError {
     Token(#[from] TokenError),
 }
 
-/// The whole program.
+/// Runs the whole program and returns its exit code.
 #[must_use]
 pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     chassis::run(Config::read(words), Config::log_level, listen_and_serve)
@@ -108,7 +107,7 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// What a worker starts with.
+/// The state that a worker starts with.
 struct Site {
     listener: TcpListener,
     config: Config,

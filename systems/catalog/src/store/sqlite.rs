@@ -310,7 +310,7 @@ fn unusable(path: &Path, error: &dyn std::fmt::Display) -> OpenError {
 }
 
 fn migrate(connection: &mut Connection, amount: Amount) -> Result<(), QueryError> {
-    // Takes the write lock at once, so that one of two processes waits for the other.
+    // Takes the write lock at once: the second of two processes then waits for the first.
     let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     all.execute(migrations::TABLE, [])?;
     let had = all.query_row(migrations::COUNT, [], |row| row.get(0))?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// Queue length of a client from which abandoned requests are removed.
+/// Queue length at which a client's abandoned requests are removed.
 const CROWD: usize = 64;
 
 /// Gives out places. Clones share them.

@@ -52,7 +52,7 @@ fn a_new_file_that_another_process_has_is_waited_for() {
         elsewhere.execute_batch(&begun).unwrap();
         let mut prepare = command(&database, &["--prepare"]);
         let mut child = prepare.stderr(Stdio::piped()).spawn().unwrap();
-        // By then the process has met the lock and does nothing except wait.
+        // By then the process has met the lock and only waits.
         thread::sleep(Duration::from_millis(300));
         assert_eq!(child.try_wait().unwrap(), None, "{lock}: it did not wait");
         elsewhere.execute_batch("COMMIT").unwrap();

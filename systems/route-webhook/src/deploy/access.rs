@@ -1,7 +1,7 @@
-//! Who may put routes, and into which namespaces.
+//! Access control of `PUT /route`: its clients and their namespaces.
 //!
-//! A client that puts a route starts pods of the cluster, so without a token only
-//! clients on this machine may.
+//! A client that writes a route starts pods in the cluster. So without a token, only clients on this machine
+//! may write routes.
 
 use std::fs;
 use std::io;
@@ -56,22 +56,22 @@ pub(crate) enum Denied {
     Namespace(String),
 }
 
-/// Who may put routes, and where.
+/// The rules for clients and namespaces.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     door: Door,
-    /// `*` is every namespace.
+    /// Allowed namespaces. `*` is every namespace.
     namespaces: Vec<String>,
 }
 
-/// What a client has to show.
+/// The condition that a client must fulfil.
 #[derive(Clone, Debug)]
 enum Door {
     /// The token in this file.
     Token(PathBuf),
-    /// Nothing: only this machine reaches the port, under these names.
+    /// No token, because only this machine reaches the port. The request must use one of these names.
     Loopback(Hosts),
-    /// Nothing helps.
+    /// All clients are refused.
     Closed,
 }
 
@@ -101,7 +101,7 @@ impl Access {
         Ok(Self { door, namespaces })
     }
 
-    /// Whether the head of a request is one of somebody who may put routes.
+    /// Checks by its head that a request may write routes.
     pub(crate) fn admit(&self, headers: &HeaderMap, target: &Uri) -> Result<(), Denied> {
         match &self.door {
             Door::Closed => Err(Denied::Closed),
@@ -127,7 +127,7 @@ impl Access {
         }
     }
 
-    /// Whether all routes are for namespaces that may be written to.
+    /// Checks that all routes are in allowed namespaces.
     pub(crate) fn allow(&self, routes: &[RouteOrder]) -> Result<(), Denied> {
         let is_allowed = |name: &str| self.namespaces.iter().any(|it| it == "*" || it == name);
         let mut wanted = routes.iter().map(|route| &route.namespace);

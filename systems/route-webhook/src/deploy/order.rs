@@ -8,7 +8,7 @@ use crate::request::{Body, Node, Refusal};
 
 /// The body of a request, understood or not.
 pub(crate) enum Order {
-    /// At least one.
+    /// The routes, at least one.
     Routes(Vec<RouteOrder>),
     /// Everything that is wrong, as JSON.
     Violations(String),
@@ -29,7 +29,7 @@ impl RouteOrder {
     }
 }
 
-/// What a member that is a text may hold.
+/// The limits of a text member.
 struct Rule {
     name: &'static str,
     default: Option<&'static str>,
@@ -37,12 +37,12 @@ struct Rule {
     pattern: Option<Pattern>,
 }
 
-/// What the letters of a text must be.
+/// The allowed characters of a text.
 #[derive(Clone, Copy)]
 struct Pattern {
     /// The rule as a regular expression, for the answer.
     text: &'static str,
-    /// The rule as a function; a library for two expressions would be larger than the service.
+    /// The rule as a function. A regex library for two expressions would be larger than the service.
     is_match: fn(&str) -> bool,
 }
 
@@ -71,15 +71,15 @@ const XML: Rule = Rule {
     pattern: None,
 };
 
-/// One mistake.
+/// One mistake in the body of a request.
 struct Violation<'a> {
     kind: &'static str,
     index: Option<usize>,
     member: Option<&'static str>,
     message: String,
-    /// JSON of what was given.
+    /// The wrong value as JSON.
     input: &'a str,
-    /// What the message is made of, as JSON.
+    /// The variable parts of the message, as JSON.
     context: Option<String>,
 }
 
@@ -99,8 +99,7 @@ impl Order {
 }
 
 fn routes<'a>(body: &Node<'a, '_>, violations: &mut Vec<Violation<'a>>) -> Vec<RouteOrder> {
-    // Kinds and messages are those of Pydantic, which the first implementation used and clients
-    // read.
+    // Kinds and messages are those of Pydantic. The first implementation used it, and clients read them.
     let wrong = |kind, message: &str, input: &Node<'a, '_>| Violation {
         kind,
         index: None,
@@ -205,7 +204,7 @@ fn route<'a>(
 }
 
 impl Rule {
-    /// The text, or what is wrong with it: kind, message and context.
+    /// The text, or its mistake: kind, message and context.
     fn read(
         &self,
         member: Option<Node<'_, '_>>,

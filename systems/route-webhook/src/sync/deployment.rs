@@ -5,7 +5,7 @@ use crate::json::{Key, Writer};
 use crate::key;
 use crate::route::Route;
 
-/// The label by which the pods of a route are found.
+/// The label that selects the pods of a route.
 pub(super) const APP_NAME: Key = key!("app.kubernetes.io/name");
 
 /// One probe of a pod, with the number of failures after which it counts.
@@ -66,7 +66,7 @@ pub(super) fn write(route: &Route<'_>, image: &str, answer: &mut Writer) {
                 .object(|answer| labels(route, answer));
             answer
                 .key(key!("annotations"))
-                // Written even when empty, unlike those of the template: the contract has it so.
+                // Written even if empty, unlike the annotations of the template. The contract requires it.
                 .json(route.annotations.unwrap_or("{}"));
         });
         answer.key(key!("spec")).object(|answer| {

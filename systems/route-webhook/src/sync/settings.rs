@@ -40,7 +40,7 @@ pub(super) fn variables(route: &Route<'_>, answer: &mut Writer) {
     }
 }
 
-/// A variable; `write` writes its value.
+/// Writes an environment variable. `write` writes its value.
 fn variable(name: &'static str, answer: &mut Writer, write: impl FnOnce(&mut Writer)) {
     answer.object(|answer| {
         answer.fixed(key!("name"), name);
@@ -48,17 +48,17 @@ fn variable(name: &'static str, answer: &mut Writer, write: impl FnOnce(&mut Wri
     });
 }
 
-/// The variable that holds Spring's settings; `fill` writes their members.
+/// Writes the variable with Spring's settings. `fill` writes their members.
 pub(super) fn spring(answer: &mut Writer, fill: impl FnOnce(&mut Writer)) {
     variable(SPRING, answer, |value| {
-        // JSON within a JSON string, so what is written inside is escaped once more.
+        // JSON within a JSON string, so its content is escaped once more.
         value.quoted(|settings| settings.object(fill));
     });
 }
 
 fn java_options(store: &Store<'_>, value: &mut Writer) {
     let password = match store.kind {
-        // Java's own default password of JKS trust stores; PKCS#12 ones have none.
+        // Java's own default password of JKS trust stores. PKCS#12 stores have no password.
         StoreKind::Jks => "changeit",
         StoreKind::Pkcs12 => "",
     };
@@ -108,7 +108,7 @@ pub(super) fn import(writer: &mut Writer) {
     writer.constant(r#"\"config.import\": \"kubernetes:\""#);
 }
 
-/// Where Spring finds properties and secrets; `write_sources` names those of properties.
+/// Writes the sources of properties and secrets for Spring. `write_sources` writes the property sources.
 pub(super) fn cloud(
     sources: &Sources<'_>,
     writer: &mut Writer,

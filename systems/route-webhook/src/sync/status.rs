@@ -8,7 +8,7 @@ use crate::request::{Node, Refusal};
 pub(super) struct Pods<'a> {
     pub(super) ready: &'a str,
     pub(super) running: &'a str,
-    /// The Deployment's own conditions of this type; `None` when nothing is known of it.
+    /// The Deployment's own conditions of this type. `None` if its state is unknown.
     pub(super) available: Option<Vec<&'a str>>,
 }
 
@@ -48,10 +48,10 @@ impl<'a> Pods<'a> {
     }
 }
 
-/// Whether all pods are ready, as a condition of the route.
+/// The condition of a route that reports if all pods are ready.
 pub(super) struct Ready<'a, 'p> {
     pub(super) is_ready: bool,
-    /// Of the route that this is said of.
+    /// The generation of the route.
     pub(super) generation: Node<'a, 'p>,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Ready<'a, '_> {
                 }
                 _ => false,
             };
-            // The first condition of this type decides; a second one would be invalid anyway.
+            // The first condition of this type decides. A second one would be invalid.
             return Ok(is_same.then_some(condition.json()));
         }
         Ok(None)

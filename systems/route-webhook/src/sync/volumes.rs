@@ -1,4 +1,4 @@
-//! What is mounted into a route, in the order of the contract.
+//! The volumes of a route and their mounts, in the order of the contract.
 
 use crate::json::{Key, Writer};
 use crate::key;
@@ -7,7 +7,7 @@ use crate::route::{Route, Store};
 /// The volume of the route itself.
 pub(super) const CONFIG: &str = "integration-route-config";
 
-/// Where the route itself appears.
+/// Mount path of the route itself.
 pub(super) const CONFIG_MOUNT: &str =
     r#"{"name":"integration-route-config","mountPath":"/var/spring/xml"}"#;
 
@@ -50,7 +50,7 @@ pub(super) fn sources(route: &Route<'_>, answer: &mut Writer) {
     }
 }
 
-/// Where the volumes of a pod appear in its container.
+/// Writes the mounts of a pod's volumes in its container.
 pub(super) fn mounts(route: &Route<'_>, answer: &mut Writer) {
     answer.constant(CONFIG_MOUNT);
     for secret in &route.sources.secrets {
@@ -102,7 +102,7 @@ fn one_file(volume: &'static str, kind: Key, (key, store): (Key, &Store<'_>), an
     });
 }
 
-/// A mount; `path` writes where.
+/// Writes a mount. `path` writes its path.
 pub(super) fn mount(
     volume: &[&str],
     is_read_only: bool,

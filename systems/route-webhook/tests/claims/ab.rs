@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::server::start;
 
-/// An image whose name is as long as the one of the document's cluster.
+/// An image with a name as long as the image name in the document's cluster.
 const SEED_IMAGE: &str = "registry.example/keip-default-image:0.0.2";
 
 #[test]

@@ -1,4 +1,4 @@
-//! `PUT /route` against a small Kubernetes API that writes down what it is sent.
+//! Tests `PUT /route` against a small Kubernetes API that records its requests.
 
 mod patches;
 
@@ -89,7 +89,7 @@ impl Api {
         start(&[&own, flags].concat())
     }
 
-    /// What was sent since this was asked last.
+    /// The requests since the last call.
     fn seen(&self) -> Vec<Seen> {
         let seen = std::mem::take(&mut self.state.lock().unwrap().seen);
         assert!(
@@ -99,7 +99,7 @@ impl Api {
         seen
     }
 
-    /// The same without what was only looked at.
+    /// The requests since the last call, without reads.
     fn written(&self) -> Vec<Seen> {
         let mut seen = self.seen();
         seen.retain(|it| it.method != "GET");
@@ -126,7 +126,7 @@ fn converse(stream: TcpStream, state: &Mutex<State>) {
         let mut words = head.split(' ');
         let (method, path) = (words.next().unwrap(), words.next().unwrap());
         let seen = Seen {
-            // An empty query says nothing.
+            // An empty query has no meaning.
             path: path.trim_end_matches(['?', '&']).to_owned(),
             method: method.to_owned(),
             media: field("content-type:"),
@@ -300,7 +300,7 @@ fn routes_are_created_and_the_next_time_updated() {
     );
 }
 
-/// What was sent, in this order, and nothing else.
+/// Checks that exactly these requests were sent, in this order.
 fn check(seen: &[Seen], expected: &[(&str, String, &str, Value)]) {
     assert_eq!(seen.len(), expected.len(), "{seen:#?}");
     for (seen, (method, path, media, expected)) in seen.iter().zip(expected) {
@@ -329,7 +329,7 @@ fn a_cluster_that_refuses_or_is_not_there_is_not_remembered() {
     assert_eq!(answer().0, 201);
 }
 
-/// Orders with one thing wrong, what it is called, and where it stands.
+/// Orders with one mistake each, its kind, and its location.
 const WRONG: [(&str, &str, &str); 13] = [
     ("{}", "missing", r#"["routes"]"#),
     (r#"{"routes":[]}"#, "too_short", r#"["routes"]"#),
@@ -494,7 +494,7 @@ fn without_the_token_nobody_else_puts_routes() {
         (response.status, challenge)
     };
     let challenged = (401, Some("Bearer".to_owned()));
-    // On all interfaces and without a token, for nobody.
+    // On all interfaces and without a token, every client is refused.
     let open = api.webhook_with(&["--host", "0.0.0.0"]);
     assert_eq!(ask(&open, &[]), (403, None));
     let status = open.client().get("/status").status;
@@ -514,7 +514,7 @@ fn without_the_token_nobody_else_puts_routes() {
     assert!(api.seen().is_empty());
     let right = [("authorization", "Bearer a-token-of-the-tests")];
     assert_eq!(ask(&server, &right).0, 201);
-    // A page whose name leads here; a browser would send its name.
+    // A web page points its name to this machine. A browser would send that name.
     let loopback = api.webhook_with(&[]);
     let rebound = "PUT /route HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\
                    Content-Length: 2\r\n\r\n{}";

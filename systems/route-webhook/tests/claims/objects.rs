@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Reads an object as a type of Kubernetes. Nothing of it may be unknown there.
+/// Reads an object as a type of Kubernetes. Fails if the type lacks one of its members.
 pub(crate) fn as_type<T: DeserializeOwned + Serialize>(object: &Value) -> Result<T, String> {
     let typed: T = serde_json::from_value(object.clone()).map_err(|error| error.to_string())?;
     let again = serde_json::to_value(&typed).map_err(|error| error.to_string())?;
@@ -15,7 +15,7 @@ pub(crate) fn as_type<T: DeserializeOwned + Serialize>(object: &Value) -> Result
     Err(format!("of {given} only this is known: {known}"))
 }
 
-/// Empty members and members that are null say nothing, and types leave them out.
+/// Removes empty members and null members. They have no meaning, and types leave them out.
 fn without_nothing(value: &Value) -> Value {
     match value {
         Value::Object(members) => {

@@ -1,5 +1,4 @@
-//! JSON that remembers the order of members, so that two values are equal only when they would be
-//! written alike.
+//! JSON that keeps the order of members. Two values are equal only if their JSON text would be equal.
 
 use std::fmt;
 
@@ -53,7 +52,7 @@ impl Ordered {
         }
     }
 
-    /// What stands at a JSON pointer.
+    /// The value at a JSON pointer.
     pub(crate) fn at(&self, pointer: &str) -> Option<&Self> {
         let mut tokens = pointer.split('/').skip(1);
         tokens.try_fold(self, |value, token| match value {
@@ -62,7 +61,7 @@ impl Ordered {
         })
     }
 
-    /// Puts a value at a JSON pointer, or takes away what stands there.
+    /// Sets the value at a JSON pointer, or removes it.
     pub(crate) fn change(&mut self, pointer: &str, new: Option<Ordered>) {
         let (parent, last) = pointer.rsplit_once('/').unwrap();
         let mut place = self;

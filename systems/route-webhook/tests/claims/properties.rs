@@ -1,4 +1,4 @@
-//! What holds for every request.
+//! Properties of the responses to random requests.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
@@ -128,7 +128,7 @@ fn spec() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A whole request about a route, with what is observed of its Deployment.
+/// A whole request about a route, with the observed state of its Deployment.
 fn request() -> impl Strategy<Value = Value> {
     let observed = option::of((0..4_u32, 0..4_u32, any::<bool>()));
     (name(), spec(), 1..9_u32, observed).prop_map(|(name, spec, generation, observed)| {

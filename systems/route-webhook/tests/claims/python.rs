@@ -27,7 +27,7 @@ fn run_readme() -> Result<(), String> {
     for line in lines {
         let mut words = line.split(' ');
         let program = words.next().unwrap();
-        // What runs in the folder is found there, not here.
+        // A program in the folder is found there, not here.
         let program = match program.strip_prefix("build/") {
             Some(_) => folder().join(program),
             None => program.into(),

@@ -1,4 +1,4 @@
-//! Of objects that are there, only what belongs to a route is changed.
+//! Tests that only a route's own members of existing objects are changed.
 
 use super::*;
 
