@@ -1,5 +1,5 @@
-//! Reads the versions of the weighed libraries from the lock file, so that `--version` prints what
-//! was built.
+//! Reads the versions of the measured libraries from the lock file, so that `--version` prints the built
+//! versions.
 
 use std::path::PathBuf;
 use std::{env, fs, process};

@@ -1,16 +1,16 @@
-//! What the two schemas answer: the same values, made in one place.
+//! The data of both schemas, computed in one place.
 //!
-//! Everything is computed from the arguments, so that a response is the same on every run and
-//! its size depends on the query alone. Only the counter of the mutation has state.
+//! All values are computed from the arguments. So a response is equal in every run, and its size depends only
+//! on the query. Only the counter of the mutation has state.
 //!
-//! Absent on purpose: a database. These servers are weighed for their GraphQL and HTTP libraries.
+//! Absent on purpose: a database. These servers measure their GraphQL and HTTP libraries.
 
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// The id in the answer to `{ test { id } }`.
 pub const TEST_ID: &str = "1";
 
-/// Items that exist; also the longest list that one `items` field returns.
+/// Number of items. It is also the longest list that one `items` field returns.
 pub const ITEMS_MAX: i32 = 10_000;
 
 /// Items that all `items` fields of one request may return together.
@@ -25,17 +25,17 @@ pub const FIELDS_PER_REQUEST_MAX: u64 = 60_000;
 /// Bytes that the names of these fields may have together.
 pub const NAME_BYTES_PER_REQUEST_MAX: u64 = 2 << 20;
 
-/// Bytes of texts of the caller that one request gets back, in `echo` and `fail`. The text that crosses
-/// the limit is the last: one of a whole body is answered, whatever a body may have.
+/// Bytes of the client's texts that `echo` and `fail` may return in one request. The text that crosses the
+/// limit is the last one. So a single text is always returned, even if it fills the whole body.
 pub const TEXT_BYTES_PER_REQUEST_MAX: usize = 1 << 20;
 
-/// The length of the list when the caller gives none. The schemas repeat it as a default.
+/// The length of the list without an argument. The schemas repeat it as a default.
 pub const COUNT: i32 = 10;
 
-/// What the mutation adds when the caller gives none. The schemas repeat it as a default.
+/// The amount that the mutation adds without an argument. The schemas repeat it as a default.
 pub const AMOUNT: i32 = 1;
 
-/// The message of `fail` when the caller gives none.
+/// The message of `fail` without an argument.
 pub const FAILURE: &str = "this field always fails";
 
 /// Why a field has no value. The text is the message in the response.
@@ -74,17 +74,17 @@ pub enum FieldFailure {
 }
 
 impl FieldFailure {
-    /// The failure of `fail(message:)`.
+    /// The failure of `fail(message:)`, with a default message.
     #[must_use]
     pub fn asked(message: Option<String>) -> Self {
         Self::Asked(message.unwrap_or_else(|| FAILURE.to_owned()))
     }
 }
 
-/// One entry of the list; everything about it follows from its number.
+/// One entry of the list. All its values follow from its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item {
-    /// From 1 to [`ITEMS_MAX`].
+    /// The number, from 1 to [`ITEMS_MAX`].
     number: i32,
 }
 
@@ -103,7 +103,7 @@ impl Item {
         self.number.to_string()
     }
 
-    /// The name.
+    /// The name: `item` and the number.
     #[must_use]
     pub fn name(self) -> String {
         format!("item {}", self.number)
@@ -116,23 +116,23 @@ impl Item {
         self.number * 7 % 100
     }
 
-    /// Whether there is any on stock.
+    /// True if at least one piece is in stock.
     #[must_use]
     pub fn in_stock(self) -> bool {
         self.quantity() > 0
     }
 
-    /// A remark; only every third item has one.
+    /// A remark. Only every third item has one.
     #[must_use]
     pub fn note(self) -> Option<String> {
         (self.number % 3 == 0).then(|| format!("item {} is one of every third", self.number))
     }
 }
 
-/// What is selected in each object of a list, fragments followed.
+/// The selection in each object of a list, with its fragments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selected {
-    /// Fields.
+    /// Number of selected fields.
     pub fields: u64,
     /// Bytes of their names in the answer.
     pub name_bytes: u64,
@@ -149,15 +149,15 @@ impl<'a> FromIterator<&'a str> for Selected {
     }
 }
 
-/// What one request may still use up.
+/// The limits that one request may still use.
 #[derive(Debug)]
 pub struct Allowance {
     items: AtomicU32,
-    /// Used up so far.
+    /// Fields used by lists of this request.
     fields: AtomicU64,
-    /// Used up so far.
+    /// Bytes of field names used by lists of this request.
     name_bytes: AtomicU64,
-    /// Given back so far.
+    /// Bytes of client texts returned by this request.
     text_bytes: AtomicUsize,
 }
 
@@ -173,11 +173,11 @@ impl Default for Allowance {
 }
 
 impl Allowance {
-    /// The first `count` items, of which `selected` is asked; null counts as [`COUNT`].
+    /// The first `count` items, with the selected fields. Null counts as [`COUNT`].
     ///
     /// # Errors
-    /// When `count` is outside `0..=ITEMS_MAX`, or the request has used up its items, their fields or
-    /// the names of those.
+    /// Fails if `count` is outside `0..=ITEMS_MAX`, or if the request has used up its items, their fields or
+    /// the bytes of their names.
     pub fn items(
         &self,
         count: Option<i32>,
@@ -190,7 +190,7 @@ impl Allowance {
             .ok_or(FieldFailure::CountOutOfRange(count))?;
         // One request runs on one thread at a time, so load and store cannot interleave.
         let left = self.items.load(Ordering::Relaxed);
-        // Nothing is taken from a request that asks for too much: a smaller list may still follow.
+        // A refused list costs no items, so a smaller list may still follow.
         let left = left.checked_sub(wanted).ok_or(FieldFailure::TooManyItems)?;
         let times = u64::from(wanted);
         let fields = times
@@ -227,7 +227,7 @@ impl Allowance {
         Ok(text)
     }
 
-    /// The failure of `fail(message:)`.
+    /// The failure of `fail(message:)`, within the limit for texts.
     #[must_use]
     pub fn failure(&self, message: Option<String>) -> FieldFailure {
         let message = message.map(|message| self.text(message)).transpose();
@@ -235,21 +235,21 @@ impl Allowance {
     }
 }
 
-/// The number that the mutation changes; one for all workers of a server.
+/// The number that the mutation changes. All workers of a server share it.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicI32);
 
 impl Counter {
-    /// The sum so far.
+    /// The current sum, initially 0.
     #[must_use]
     pub fn total(&self) -> i32 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Adds and returns the new sum; null counts as [`AMOUNT`].
+    /// Adds an amount and returns the new sum. Null counts as [`AMOUNT`].
     ///
     /// # Errors
-    /// When the sum would leave the range of a GraphQL Int; the counter then stays as it was.
+    /// Fails if the sum would leave the range of a GraphQL Int. The counter then keeps its value.
     pub fn add(&self, amount: Option<i32>) -> Result<i32, FieldFailure> {
         let amount = amount.unwrap_or(AMOUNT);
         let sum = |total: i32| total.checked_add(amount);
@@ -261,7 +261,7 @@ impl Counter {
         {
             // `sum` has just found that it fits.
             Ok(before) => Ok(before + amount),
-            // A sum leaves the range only on the side to which the amount points.
+            // The sign of the amount determines the exceeded limit.
             Err(_) if amount < 0 => Err(FieldFailure::CounterOverflow(i32::MIN)),
             Err(_) => Err(FieldFailure::CounterOverflow(i32::MAX)),
         }
@@ -328,7 +328,7 @@ mod tests {
         let refused = FieldFailure::TooMuchText(TEXT_BYTES_PER_REQUEST_MAX);
         assert_eq!(allowance.text(String::new()), Err(refused.clone()));
         assert_eq!(allowance.failure(Some("no".to_owned())), refused);
-        // A message of the program's own costs nothing to repeat.
+        // The program's own message costs no bytes.
         assert_eq!(allowance.failure(None), FieldFailure::asked(None));
     }
 

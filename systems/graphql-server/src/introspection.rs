@@ -1,7 +1,7 @@
-//! How large an answer to a question about the schema would be.
+//! Limits the size of responses to introspection queries.
 //!
-//! Types refer to types, so such a question has no end of its own: some levels of nesting would be an
-//! answer of many megabytes. Other questions are bounded where their lists are made, by
+//! Types refer to types, so an introspection query has no natural end. A few levels of nesting would make a
+//! response of many megabytes. Other queries are limited at their lists, by
 //! [`Allowance`](crate::content::Allowance).
 
 use async_graphql::parser::parse_query;
@@ -10,7 +10,7 @@ use graphql_document::{AnswerLimits, DocumentError, Place, SchemaSize, Size, sel
 
 use crate::content::{FIELDS_PER_REQUEST_MAX, NAME_BYTES_PER_REQUEST_MAX};
 
-/// As for other questions.
+/// Equal to the limits of other queries.
 const LIMITS: AnswerLimits = AnswerLimits {
     fields: FIELDS_PER_REQUEST_MAX,
     bytes: NAME_BYTES_PER_REQUEST_MAX,
@@ -29,7 +29,7 @@ pub enum IntrospectionError {
     /// The answer would be too large.
     #[error(transparent)]
     Answer(#[from] DocumentError),
-    /// It cannot be told how large the answer would be.
+    /// The document does not parse, so the size of the response is unknown.
     #[error("a question about the schema must be in the grammar of October 2021: {0}")]
     Grammar(#[from] async_graphql::parser::Error),
 }
@@ -45,7 +45,7 @@ pub fn check(
     LIMITS.check(document, operation, |field, place| Size {
         objects: match place {
             Place::Schema => SCHEMA.of(&field.name.node),
-            // What is no question about the schema is counted where it is answered.
+            // The lists of other queries are counted when they are executed.
             Place::Root | Place::Below => 1,
         },
         bytes: 0,
@@ -67,7 +67,7 @@ pub fn check_text(text: &str, name: Option<&str>) -> Result<(), IntrospectionErr
     Ok(())
 }
 
-/// Whether a text has the name of a field that leads to the schema.
+/// True if a text contains the name of an introspection field.
 fn asks_about_schema(text: &str) -> bool {
     // `__typename` is part of ordinary questions.
     text.contains("__schema")

@@ -1,8 +1,8 @@
-//! What `/metrics` shows.
+//! The metrics of `/metrics`.
 //!
-//! Every worker counts in a shard of its own and a scrape adds the shards up, so that workers do
-//! not write to the same cache lines. A request costs two readings of the clock and four additions.
-//! `telemetry` writes what a scrape sees; labels are looked up only then, never for a request.
+//! Every worker counts in its own shard, and a scrape adds up the shards. So workers never write to the same
+//! cache lines. A request costs two readings of the clock and four additions. `telemetry` writes the values
+//! of a scrape. Labels are looked up only during a scrape, never for a request.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,7 +63,7 @@ fn saturating_ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The first bucket whose bound is not below the duration.
+/// The first bucket with a bound of at least the duration.
 fn bucket_of(duration: Duration) -> usize {
     let ns = saturating_ns(duration);
     // The bounds are multiplied, because a divided duration is cut: 25.9 µs would count as 25.
@@ -79,7 +79,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// No workers yet.
+    /// Creates metrics without workers.
     #[must_use]
     pub fn new(identity: Identity, connections: Arc<ConnectionTable>) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl Metrics {
         shard
     }
 
-    /// Everything counted so far, and what the process uses now.
+    /// All counters, and the current resource usage of the process.
     #[must_use]
     pub fn text(self: &Arc<Self>) -> String {
         telemetry::metrics::text(Arc::clone(self))
@@ -139,7 +139,7 @@ impl Counts for Metrics {
             "GraphQL responses with an `errors` entry",
             sum(&|shard| &shard.with_errors),
         )?;
-        // Prometheus wants seconds; whole microseconds compare exactly while counting.
+        // Prometheus requires seconds. Whole microseconds compare exactly while counting.
         let bounds = BUCKETS_US.map(|us| Duration::from_micros(us).as_secs_f64());
         let counts: [u64; BUCKETS_US.len() + 1] =
             std::array::from_fn(|place| sum(&|shard| &shard.durations[place]));

@@ -1,7 +1,7 @@
 //! Responses as plain types: status, media type, body.
 //!
-//! The data inside a response is serialized by each library itself, as that is part of what is
-//! weighed. Everything around it is written here, so that both servers write the same.
+//! Each library serializes the data inside a response itself, because this is part of the measurement.
+//! Everything around it is written here, so that both servers write it equally.
 
 use graphql_http::{Media, Refusal};
 use serde::Serialize;
@@ -58,14 +58,14 @@ impl Status {
 /// The bytes of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
-    /// Made for this response.
+    /// Built for this response.
     Made(Vec<u8>),
-    /// Part of the program.
+    /// A constant of the program.
     Fixed(&'static str),
 }
 
 impl Body {
-    /// Its length in bytes.
+    /// Length of the body in bytes.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Made(bytes) => bytes.len(),
@@ -74,27 +74,27 @@ impl Body {
     }
 }
 
-/// A whole response, except for what HTTP libraries add by themselves (date, length).
+/// A whole response, except for the headers that HTTP libraries add themselves (date, length).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// The status.
+    /// The status of the response.
     pub status: Status,
-    /// The `Content-Type`.
+    /// The value of `Content-Type`.
     pub content_type: &'static str,
     /// The `Allow` header that goes with 405.
     pub allow: Option<&'static str>,
-    /// Whether the connection must end, because the request was not read to its end.
+    /// True if the connection must end, because the request was not read to its end.
     pub close: bool,
-    /// The body.
+    /// The body of the response.
     pub body: Body,
 }
 
-/// A place in the document; both start at 1.
+/// A place in the document. Line and column start at 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Location {
-    /// The line.
+    /// The line, from 1.
     pub line: usize,
-    /// The column.
+    /// The column, from 1.
     pub column: usize,
 }
 
@@ -102,21 +102,21 @@ pub struct Location {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum PathSegment {
-    /// A response key.
+    /// A response key in an object.
     Key(String),
-    /// An index, from 0.
+    /// An index in a list, from 0.
     Index(usize),
 }
 
-/// One entry of `errors`.
+/// One entry of `errors` in a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GraphqlError {
-    /// What went wrong.
+    /// Description of the error.
     pub message: String,
-    /// Where in the document.
+    /// Places in the document, may be empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
-    /// Where in the data; empty for errors of the whole request.
+    /// Path in the data. Empty for errors of the whole request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<PathSegment>,
 }
@@ -133,16 +133,16 @@ impl GraphqlError {
     }
 }
 
-/// How the execution of a request ended.
+/// The result of an execution.
 #[derive(Debug)]
 pub enum Outcome {
     /// Data and no errors: the whole body, see [`data_alone`].
     Data(Vec<u8>),
     /// Data, perhaps null, and errors of fields: the whole body, see [`with_errors`].
     Partial(Vec<u8>),
-    /// Nothing was executed: the document or the variables are wrong.
+    /// The document or the variables are wrong, so no field was executed.
     Refused(Vec<GraphqlError>),
-    /// Nothing was executed: a GET may not change anything.
+    /// A GET must not change data, so no field was executed.
     MutationByGet,
 }
 
@@ -201,19 +201,19 @@ fn fine(content_type: &'static str, body: Body) -> Reply {
     }
 }
 
-/// The page for browsers.
+/// The response with the page for browsers.
 #[must_use]
 pub fn page() -> Reply {
     fine(graphiql::CONTENT_TYPE, Body::Fixed(graphiql::PAGE))
 }
 
-/// The answer of `/health`.
+/// The response of `/health`.
 #[must_use]
 pub fn health() -> Reply {
     fine(JSON, Body::Fixed("{\"status\":\"ok\"}\n"))
 }
 
-/// The answer of `/metrics`.
+/// The response of `/metrics`.
 #[must_use]
 pub fn metrics(text: String) -> Reply {
     let body = Body::Made(text.into_bytes());

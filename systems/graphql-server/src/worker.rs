@@ -1,4 +1,4 @@
-//! What every worker thread of either server needs, and the counting and logging of a request.
+//! The shared part of the worker threads of both servers: counting and logging of requests.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// One more worker.
+    /// Creates the state of one more worker.
     #[must_use]
     pub fn new(setup: &Setup) -> Self {
         Self {
@@ -40,13 +40,13 @@ impl Worker {
         self.body_limit
     }
 
-    /// How long a client may take to send a body.
+    /// Maximum time for a client to send a body.
     #[must_use]
     pub fn request_timeout(&self) -> Duration {
         self.request_timeout
     }
 
-    /// What a request to `/graphql` asks for.
+    /// Decides the next step for a request to `/graphql`.
     pub fn admit<'a, Lines>(&self, head: Head<'a, Lines>) -> Step
     where
         Lines: Iterator<Item = &'a [u8]>,
@@ -67,13 +67,13 @@ impl Worker {
         reply::of(media, outcome)
     }
 
-    /// The answer of `/health`.
+    /// The response of `/health`.
     #[must_use]
     pub fn health(&self, method: &str) -> Reply {
         self.done(method, "/health", exchange::show(method, reply::health))
     }
 
-    /// The answer of `/metrics`.
+    /// The response of `/metrics`.
     #[must_use]
     pub fn metrics(&self, method: &str) -> Reply {
         // A closure, so that counts are gathered only for a method that may have them.
@@ -87,7 +87,7 @@ impl Worker {
         self.done(method, path, reply::not_found())
     }
 
-    /// Counts the answer to a request to `/graphql` whose head was read at `start`.
+    /// Counts the response to a request to `/graphql`. The head of the request was read at `start`.
     #[must_use]
     pub fn answered(&self, start: Instant, method: &str, reply: Reply) -> Reply {
         self.shard.answered(start);

@@ -9,7 +9,7 @@ use hyper::{Response, StatusCode};
 const METHODS: &str = "GET, PUT";
 /// The headers that pages may send.
 const HEADERS: &str = "Accept, Accept-Language, Content-Language, Content-Type";
-/// Time for which a browser may cache a preflight, in seconds.
+/// Maximum time that a browser may cache a preflight, in seconds.
 const REMEMBER: &str = "600";
 
 /// The allowed origins. An empty list switches CORS off.

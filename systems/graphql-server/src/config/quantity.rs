@@ -21,7 +21,7 @@ pub(super) enum QuantityError {
     Address,
 }
 
-/// Most worker threads; the HTTP libraries take no more.
+/// Maximum of worker threads in the HTTP libraries.
 pub(super) const WORKERS_MAX: usize = 512;
 
 const SIZE_MAX: u64 = 1 << 30;
@@ -86,7 +86,7 @@ pub(super) fn host_and_port(text: &str) -> Result<String, QuantityError> {
     Ok(text.to_owned())
 }
 
-/// Digits, then the rest.
+/// Splits a text into leading digits and the rest.
 fn split(text: &str) -> Option<(u64, &str)> {
     // Digits alone end here: without its unit a number could mean anything.
     let end = text.find(|letter: char| !letter.is_ascii_digit())?;

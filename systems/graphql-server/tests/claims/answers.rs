@@ -17,7 +17,7 @@ fn headers(accept: &str) -> [(&str, &str); 2] {
     [("Content-Type", "application/json"), ("Accept", accept)]
 }
 
-/// The common answer of both servers, in both media types; the statuses are checked.
+/// The common response of both servers, in both media types. Also checks the statuses.
 fn answer(servers: &[Process; 2], query: &str, variables: &Value) -> Response {
     let body = body(query, variables);
     let [modern, legacy] = [MODERN, LEGACY].map(|accept| {

@@ -1,4 +1,4 @@
-//! Requests of these tests, and what must be equal between the servers.
+//! Requests of these tests, and the parts of responses that must be equal.
 
 pub(crate) use test_client::{Request, Response, get};
 

@@ -29,7 +29,7 @@ fn a_request_in_flight_is_finished_before_the_server_stops() {
         // Several times: ntex missed the end of its workers once in eight stops, and waited.
         for signal in [Signal::TERM, Signal::INT].repeat(4) {
             let mut server = start(program, &[]);
-            // It comes and goes: what the server knows of it must not stand for the next one.
+            // The client disconnects. The server must not apply its state to the next client.
             assert_eq!(server.send(&post(QUERY)).status, 200);
             let mut idle = server.connect();
             assert_eq!(idle.send(&post(QUERY)).status, 200);

@@ -99,7 +99,7 @@ impl Order {
 }
 
 fn routes<'a>(body: &Node<'a, '_>, violations: &mut Vec<Violation<'a>>) -> Vec<RouteOrder> {
-    // Kinds and messages are those of Pydantic. The first implementation used it, and clients read them.
+    // Kinds and messages match Pydantic. The first implementation used it, and clients read them.
     let wrong = |kind, message: &str, input: &Node<'a, '_>| Violation {
         kind,
         index: None,

@@ -1,8 +1,8 @@
 //! The parts of valid JSON: the bounds of each value, and the next value.
 //!
-//! [`json_text::Cursor`] checks each token. Here the text is known to be valid JSON. A body is checked once
-//! as a whole, and one more pass finds its [`Parts`]. After that, unneeded members are skipped in one step,
-//! even if their object is read several times.
+//! [`json_text::Cursor`] checks each token. Here the text is already checked: it is valid JSON. One more pass
+//! over a body finds its [`Parts`]. After that, unneeded members are skipped in one step, even if their
+//! object is read several times.
 
 /// A value, the name of a member, or the end of an object or list.
 #[derive(Clone, Copy, Debug)]

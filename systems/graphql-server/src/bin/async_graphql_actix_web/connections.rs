@@ -12,10 +12,10 @@ use actix_web::rt::net::TcpStream;
 use chassis::TrackedIo;
 use graphql_server::connections::Connections;
 
-/// A client's socket, whose reads and writes are noted.
+/// A client's socket with tracked reads and writes.
 pub(crate) type Socket = TrackedIo<TcpStream>;
 
-/// What the HTTP service of the library is given.
+/// The input of the library's HTTP service.
 type Accepted = (Socket, Protocol, Option<SocketAddr>);
 
 type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
@@ -25,7 +25,7 @@ pub(crate) fn introduce(socket: &Socket, data: &mut Extensions) {
     data.insert(socket.tracked());
 }
 
-/// Makes a service that gets only so many connections.
+/// Creates services with a limited number of connections.
 pub(crate) struct CountedFactory<F> {
     http: F,
     connections: Connections,
@@ -60,7 +60,7 @@ where
     }
 }
 
-/// A service that gets only so many connections.
+/// A service with a limited number of connections.
 pub(crate) struct Counted<S> {
     http: Rc<S>,
     connections: Connections,

@@ -21,7 +21,7 @@ use graphql_server::reply::{self, GraphqlError, Location, Outcome, PathSegment};
 /// The schema of one worker.
 pub(crate) type Schema = async_graphql::Schema<Query, Mutation, EmptySubscription>;
 
-/// What can be asked.
+/// The root type of queries.
 pub(crate) struct Query {
     counter: Arc<Counter>,
 }
@@ -79,7 +79,7 @@ fn allowance<'a>(context: &Context<'a>) -> &'a Allowance {
     context.data_unchecked::<Allowance>()
 }
 
-/// What can be changed.
+/// The root type of mutations.
 pub(crate) struct Mutation {
     counter: Arc<Counter>,
 }
@@ -181,7 +181,7 @@ pub(crate) async fn execute(
     outcome_of(schema.execute(prepared).await)
 }
 
-/// What the library does not check by itself.
+/// The checks that the library lacks.
 fn check(
     document: &ExecutableDocument,
     name: Option<&str>,
@@ -231,7 +231,7 @@ fn outcome_of(response: Response) -> Outcome {
     if errors.is_empty() {
         return Outcome::Data(reply::data_alone(&data));
     }
-    // One without a path is enough: nothing was executed then.
+    // A single error without a path is enough: the library then executed no field.
     let is_of_request = errors.iter().any(|error| error.path.is_empty());
     let errors = errors.iter().map(error_of).collect();
     if is_of_request {

@@ -32,10 +32,10 @@ use graphql_server::worker::Worker;
 use crate::connections::{CountedFactory, Socket, introduce};
 use crate::schema::{self, Schema};
 
-/// Time that the library gives a client to close a connection when it was told to.
+/// Time that the library gives a client to close its connection after a request to close.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a worker thread answers with.
+/// The state that a worker thread needs to handle requests.
 struct Handler {
     worker: Worker,
     schema: Schema,
@@ -54,7 +54,7 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
         .workers(config.workers)
         .max_concurrent_connections(config.accepted_by_worker())
         .disable_signals()
-        // Nothing is cut off: the flags take whole seconds only.
+        // Exact, because the flag only accepts whole seconds.
         .shutdown_timeout(config.stop_timeout.as_secs());
     let stopping = builder.graceful_shutdown_signal();
     // Later than our own, which is also in the metrics.
@@ -74,7 +74,7 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
             worker: Worker::new(&setup),
             schema: schema::schema(&counter),
         };
-        // What `HttpServer` of the library does, with our service between.
+        // The steps of the library's `HttpServer`, with our service in between.
         let app = App::new()
             .app_data(Data::new(handler))
             .service(web::resource("/graphql").to(graphql))
@@ -93,7 +93,7 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
     })?;
     let server = server.run();
     let handle = server.handle();
-    // Our own signals: the libraries' handlers differ in what a second signal does.
+    // Our own signal handling, because the libraries differ in their reaction to a second signal.
     stop_on_signal(move || drop(handle.stop(true)))?;
     server.await
 }
@@ -123,7 +123,7 @@ async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) 
         // Every line, because HTTP lets a list be spread over several.
         accept: headers.get_all(header::ACCEPT).map(HeaderValue::as_bytes),
         content_type: bytes(header::CONTENT_TYPE),
-        // A chunked body has none; `collect` counts it.
+        // A chunked body has no length. `collect` counts its bytes.
         content_length: length.and_then(|length| length.parse().ok()),
     };
     match handler.worker.admit(head) {
@@ -178,7 +178,7 @@ fn respond(reply: Reply) -> HttpResponse {
     let status = StatusCode::from_u16(reply.status.code()).expect("our statuses are valid");
     let mut response = HttpResponse::build(status);
     response.insert_header((header::CONTENT_TYPE, reply.content_type));
-    // Everything else that a response has is written by the library, whose cost is measured.
+    // The library writes the rest of the response, because its cost is measured.
     if let Some(allow) = reply.allow {
         response.insert_header((header::ALLOW, allow));
     }

@@ -47,7 +47,7 @@ pub(crate) struct Accepted {
     pub(crate) slot: Slot,
 }
 
-/// A service, or what makes one, whose connections are watched.
+/// A service with tracked connections, or the factory of such services.
 pub(crate) struct Watched<S> {
     http: S,
     config: SharedCfg,
@@ -138,7 +138,7 @@ impl Open {
     }
 }
 
-/// A connection that requests can be told of. Dropping it ends that.
+/// A connection that the requests' code can look up. Dropping this value removes it.
 struct Listed<'a> {
     open: &'a Open,
     socket: IoRef,

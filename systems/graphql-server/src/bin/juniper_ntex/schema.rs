@@ -1,6 +1,6 @@
 //! The schema in juniper's terms, and the execution of one request against it.
 //!
-//! Resolvers have nothing to wait for, so execution is the synchronous one.
+//! Resolvers never wait, so execution is synchronous.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use juniper::{
 /// The schema of one worker.
 pub(crate) type Schema = RootNode<Query, Mutation, EmptySubscription<RequestState>>;
 
-/// What one request carries along.
+/// The state of one request.
 #[derive(Debug, Default)]
 pub(crate) struct RequestState {
     allowance: Allowance,
@@ -26,7 +26,7 @@ pub(crate) struct RequestState {
 
 impl juniper::Context for RequestState {}
 
-/// What can be asked.
+/// The root type of queries.
 #[derive(Debug)]
 pub(crate) struct Query {
     counter: Arc<Counter>,
@@ -74,7 +74,7 @@ impl Query {
     }
 }
 
-/// What can be changed.
+/// The root type of mutations.
 #[derive(Debug)]
 pub(crate) struct Mutation {
     counter: Arc<Counter>,

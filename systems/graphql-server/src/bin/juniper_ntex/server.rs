@@ -30,11 +30,11 @@ use crate::acceptor::{Door, Workers};
 use crate::connections::{Open, Watched};
 use crate::schema::{self, Schema};
 
-/// Time for the library's own timers before ours, which know less, end a connection: the library
-/// counts whole seconds, and tells the client why.
+/// Head start of the library's own timers before our less specific timers end a connection. The library
+/// counts whole seconds and sends the client a reason.
 const LIBRARY_FIRST: Duration = Duration::from_secs(2);
 
-/// What a worker thread answers with.
+/// The state that a worker thread needs to handle requests.
 struct Handler {
     worker: Worker,
     schema: Schema,
@@ -67,7 +67,7 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
             schema: schema::schema(&counter),
             open: Rc::clone(&open),
         });
-        // What `HttpServer` of the library does, with our service between.
+        // The steps of the library's `HttpServer`, with our service in between.
         let app = App::new()
             .state(handler)
             .service(web::resource("/graphql").to(graphql))
@@ -85,7 +85,7 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
     // Bound before, so that a port in use ends the start and the address could be printed.
     ntex::rt::spawn(door.accept(listener, table, server.clone())?);
     let handle = server.clone();
-    // Our own signals: the libraries' handlers differ in what a second signal does.
+    // Our own signal handling, because the libraries differ in their reaction to a second signal.
     stop_on_signal(move || drop(handle.stop(true)))?;
     match select(server, door.finished()).await {
         Either::Left(ended) => ended,
@@ -139,7 +139,7 @@ async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) 
         // Every line, because HTTP lets a list be spread over several.
         accept: headers.get_all(header::ACCEPT).map(HeaderValue::as_bytes),
         content_type: bytes(header::CONTENT_TYPE),
-        // A chunked body has none; `collect` counts it.
+        // A chunked body has no length. `collect` counts its bytes.
         content_length: length.and_then(|length| length.parse().ok()),
     };
     match handler.worker.admit(head) {
@@ -196,7 +196,7 @@ fn respond(reply: Reply) -> HttpResponse {
     let status = StatusCode::from_u16(reply.status.code()).expect("our statuses are valid");
     let mut response = HttpResponse::build(status);
     response.header(header::CONTENT_TYPE, reply.content_type);
-    // Everything else that a response has is written by the library, whose cost is measured.
+    // The library writes the rest of the response, because its cost is measured.
     if let Some(allow) = reply.allow {
         response.header(header::ALLOW, allow);
     }
