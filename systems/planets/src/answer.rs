@@ -28,18 +28,18 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The response as hyper sends it.
 pub(crate) type Reply = Response<Full<Bytes>>;
 
-/// What a worker answers with.
+/// The state that a worker needs to handle requests.
 pub(crate) struct Handler {
     pub(crate) subgraphs: RefCell<Subgraphs>,
     pub(crate) seen: Arc<Seen>,
-    /// What came as to a collector.
+    /// Telemetry that arrived at the collector.
     pub(crate) collected: Arc<Collected>,
     pub(crate) shard: Arc<Shard>,
     pub(crate) connections: Arc<ConnectionTable>,
     pub(crate) delay: Duration,
-    /// What answers of subgraphs say about caches.
+    /// The `Cache-Control` header of subgraph responses.
     pub(crate) cache_control: Option<HeaderValue>,
-    /// In bytes.
+    /// Largest body of a request, in bytes.
     pub(crate) body_limit: u64,
 }
 
@@ -64,7 +64,7 @@ impl From<DecodeError> for NoAnswer {
 impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
-    /// Answers any request.
+    /// Routes a request by its path.
     async fn answer(&self, _client: Client, request: Request<Incoming>) -> Reply {
         match request.uri().path() {
             "/locations" => self.graphql(Name::Locations, request).await,
@@ -93,8 +93,8 @@ impl chassis::Handler for Handler {
 
 impl Handler {
     async fn graphql(&self, name: Name, request: Request<Incoming>) -> Reply {
-        // Before anything can be refused: `/seen` counts what arrived, which is what a lab compares
-        // with what was sent.
+        // Before any refusal: `/seen` counts all arrived requests, and a lab compares this count with the
+        // number of sent requests.
         self.seen.count(&self.shard, name, request.headers());
         // Before anything is decided: a slow subgraph is slow with refusals, too.
         if !self.delay.is_zero() {
@@ -146,7 +146,7 @@ impl Handler {
         // A handle and no borrow: other requests of this worker run during the execution.
         let schemas = self.subgraphs.borrow().schemas();
         let answer = schemas.execute(name, question).await;
-        // Another request may have kept it meanwhile; equal bodies have equal answers.
+        // Another request may have cached it meanwhile. Equal bodies have equal responses.
         self.subgraphs.borrow_mut().keep(name, body, &answer);
         Ok(answer)
     }

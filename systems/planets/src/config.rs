@@ -57,7 +57,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Threads that serve requests.
+    /// Number of threads that serve requests.
     pub(crate) fn workers(&self) -> u16 {
         chassis::workers(self.workers)
     }

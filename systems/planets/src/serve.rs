@@ -1,4 +1,4 @@
-//! From the command line to a stopped server. Workers share nothing that a request writes to.
+//! Runs the server from the command line to its stop. Workers share no data that requests write.
 
 use std::ffi::OsString;
 use std::io;
@@ -29,7 +29,7 @@ enum ServeError {
     Serve(#[from] io::Error),
 }
 
-/// The whole program.
+/// Runs the whole program and returns its exit code.
 pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     chassis::run(
         Config::try_parse_from(words),

@@ -1,7 +1,8 @@
-//! Addresses: what is accepted as one, and the one form that shares a counter.
+//! Parses addresses, and reduces them to a normal form that identifies a counter.
 //!
-//! Accepted is what validator.js 12 accepts, because that is what clients of the original send:
-//! leading zeros (decimal, not octal), IPv6 in every spelling, no zone, no prefix, no blanks.
+//! The parser accepts the same texts as validator.js 12, because clients of the original send them. It
+//! accepts leading zeros (decimal, not octal) and IPv6 in every spelling. It accepts no zone, no prefix and
+//! no blanks.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -11,7 +12,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub struct Address(u128);
 
 impl Address {
-    /// Reads an address as typed; `None` when it is invalid.
+    /// Reads an address as typed. `None` if it is invalid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         // As IPv6 that carries it, so that both spellings share a counter.
@@ -28,7 +29,7 @@ impl Address {
         Some(Self(v6.to_bits()))
     }
 
-    /// The network of an IPv6 address, of `prefix` bits (0 to 128); IPv4 stays as it is.
+    /// The network of an IPv6 address, of `prefix` bits (0 to 128). IPv4 addresses are unchanged.
     #[must_use]
     pub fn network(self, prefix: u8) -> Self {
         if Ipv6Addr::from_bits(self.0).to_ipv4_mapped().is_some() {
@@ -39,16 +40,16 @@ impl Address {
             "the prefix of an IPv6 address has at most 128 bits"
         );
         let host_bits = 128 - u32::from(prefix);
-        // A shift by all 128 bits is not defined; its mask has no bits.
+        // A shift by all 128 bits is undefined. That mask has no bits.
         let mask = u128::MAX.checked_shl(host_bits).unwrap_or(0);
         Self(self.0 & mask)
     }
 
-    /// The IPv4 address of a client that IPv6 only carries: behind a translator (NAT64, SIIT) or a
-    /// tunnel (6to4, Teredo). Others stay as they are.
+    /// The IPv4 address of a client behind a translator (NAT64, SIIT) or a tunnel (6to4, Teredo), taken from
+    /// its IPv6 address. Other addresses are unchanged.
     ///
-    /// Its network of 64 bits says nothing of it: all clients of a translator are in one, and one
-    /// client of 6to4 has 65,536.
+    /// The IPv6 network of 64 bits does not identify such a client. All clients of a translator are in one
+    /// network, and one client of 6to4 has 65,536 networks.
     #[must_use]
     pub fn carried(self) -> Self {
         match carried(self.0) {
@@ -83,8 +84,8 @@ fn carried(bits: u128) -> Option<u32> {
     if starts_with(0x0064_ff9b_0000_0000_0000_0000, 96) || starts_with(0xffff_0000, 96) {
         return part(0);
     }
-    // RFC 8215: prefixes that operators choose within 64:ff9b:1::/48. One of 96 bits has the address
-    // at its end; one of 48 bits has it around bits 64 to 71, with nothing behind.
+    // RFC 8215: operators choose prefixes within 64:ff9b:1::/48. With a prefix of 96 bits, the address is at
+    // the end. With 48 bits, it is around bits 64 to 71, and the rest is zero.
     if starts_with(0x0064_ff9b_0001, 48) {
         if bits & ((1 << 40) - 1) != 0 {
             return part(0);
@@ -189,7 +190,7 @@ mod tests {
             ("2002:c000:221:ffff:1:2:3:4", "192.0.2.33"),
             // The example of RFC 4380.
             ("2001:0:4136:e378:8000:63bf:3fff:fdd2", "192.0.2.45"),
-            // Neighbors of these prefixes carry nothing.
+            // Neighbors of these prefixes contain no IPv4 address.
             ("64:ff9b:2::192.0.2.33", "64:ff9b:2::c000:221"),
             ("64:ff9b:0:1::1", "64:ff9b:0:1::1"),
             ("2001:1::1", "2001:1::1"),

@@ -1,4 +1,4 @@
-//! The one place that reads the clock.
+//! The single place that reads the clock.
 
 use std::sync::OnceLock;
 use std::time::Instant;

@@ -181,7 +181,7 @@ impl Config {
         chassis::read(words).and_then(Self::checked)
     }
 
-    /// Refuses what only several flags together make dangerous.
+    /// Refuses combinations of flags that are dangerous together.
     fn checked(self) -> Result<Self, clap::Error> {
         if !self.is_original() && self.cors_origins.iter().any(|origin| origin.trim() == "*") {
             let message = "--cors-origins=* would let every web page ban every address; \
@@ -191,7 +191,7 @@ impl Config {
         Ok(self)
     }
 
-    /// Whether the original's behaviour was asked for, the unsafe one too.
+    /// True if the original's behaviour is configured, including its unsafe parts.
     pub(crate) fn is_original(&self) -> bool {
         self.compat == Mode::Original
     }
@@ -226,14 +226,14 @@ impl Config {
         }
     }
 
-    /// What metrics call the rule: `fixed` or `original`.
+    /// The rule's label in metrics: `fixed` or `original`.
     pub(crate) fn rule_name(&self) -> String {
         let value = self.compat.to_possible_value();
         let value = value.expect("no rule is hidden from the command line");
         value.get_name().to_owned()
     }
 
-    /// The address of Redis; `None` for the memory store.
+    /// The address of Redis. `None` for the memory store.
     pub(crate) fn redis(&self) -> Option<String> {
         let host = self.redis_host.as_ref().map(|host| match host {
             // The original takes both under this name.
@@ -268,7 +268,7 @@ impl Config {
         Duration::from_secs(self.stop_timeout_seconds)
     }
 
-    /// Threads that serve requests.
+    /// Number of threads that serve requests.
     pub(crate) fn workers(&self) -> u16 {
         chassis::workers(self.workers)
     }

@@ -1,11 +1,11 @@
-//! Which web pages may use the service from a browser (CORS).
+//! Decides which web pages may use the service from a browser (CORS).
 //!
-//! None by default: the callers are login services, and a page that can report failed logins can
-//! ban any address.
+//! By default no page may. The callers are login services, and a page that can report failed logins can ban
+//! any address.
 
 use hyper::header::{self, HeaderMap, HeaderValue};
 
-/// What allowed pages may do.
+/// The methods that allowed pages may use.
 const METHODS: &str = "GET,HEAD,POST";
 /// The same as the original says it.
 const METHODS_OF_ORIGINAL: &str = "GET,HEAD,PUT,PATCH,POST,DELETE";
@@ -13,7 +13,7 @@ const METHODS_OF_ORIGINAL: &str = "GET,HEAD,PUT,PATCH,POST,DELETE";
 /// The origins of pages that are allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origins {
-    /// These; none when empty.
+    /// Only pages of these origins. The list may be empty.
     Named(Vec<String>),
     /// Every page, as the original.
     Any,
@@ -39,7 +39,7 @@ impl Origins {
         }
     }
 
-    /// Adds to the answer of OPTIONS what the page of this request may send.
+    /// Adds the methods and headers that the page may use to the response of OPTIONS.
     pub(crate) fn permit(&self, request: &HeaderMap, answer: &mut HeaderMap) {
         let methods = match self {
             Self::Any => METHODS_OF_ORIGINAL,
@@ -60,7 +60,7 @@ impl Origins {
     fn has(&self, origin: &HeaderValue) -> bool {
         match self {
             Self::Any => true,
-            // Compared as bytes: an origin that is not ASCII fits none.
+            // Compared as bytes: an origin that is not ASCII matches no allowed origin.
             Self::Named(names) => names
                 .iter()
                 .any(|name| name.as_bytes() == origin.as_bytes()),

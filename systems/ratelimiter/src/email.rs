@@ -1,8 +1,8 @@
-//! E-mail addresses: what is accepted as one, and the fingerprint that is kept instead of it.
+//! Checks e-mail addresses, and computes fingerprints. The store contains only the fingerprints.
 //!
-//! Accepted is what validator.js 12 accepts. The fingerprint is 64 bits of a keyed hash (HMAC with
-//! SHA-256) over the client's address and the e-mail in lower case: without
-//! the key, a reader of the store learns neither an e-mail nor that two clients tried the same one.
+//! The check accepts the same texts as validator.js 12. A fingerprint has 64 bits of a keyed hash (HMAC with
+//! SHA-256) over the client's address and the e-mail in lower case. A reader of the store without the key
+//! learns no e-mail. It also cannot see that two clients tried the same e-mail.
 
 use ring::hmac;
 use ring::rand::{SecureRandom as _, SystemRandom};
@@ -19,18 +19,18 @@ const LABEL_UNITS_MAX: usize = 63;
 #[derive(Debug, Clone)]
 pub struct FingerprintKey {
     key: hmac::Key,
-    /// Whether upper case makes another e-mail.
+    /// True if e-mails that differ only in case have different fingerprints.
     tells_case: bool,
 }
 
 impl FingerprintKey {
-    /// The key that a person chose; instances that share a store must share it.
+    /// Creates a key from a configured text. Instances with a common store need the same text.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
         Self::of(text.as_bytes())
     }
 
-    /// A key that is forgotten with the process; `None` when the system has no randomness.
+    /// Creates a random key that ends with the process. `None` if the system has no randomness.
     #[must_use]
     pub fn random() -> Option<Self> {
         let mut bytes = [0; 32];
@@ -45,8 +45,8 @@ impl FingerprintKey {
         }
     }
 
-    /// Makes `A@b.se` and `a@b.se` two e-mails, as they are in the original: a client that guesses
-    /// one user's password in two spellings is then banned as if it were after two users.
+    /// Makes `A@b.se` and `a@b.se` two e-mails, as in the original. A client that guesses one user's password
+    /// in two spellings is then banned like a client that attacks two users.
     #[must_use]
     pub fn telling_case(self) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl FingerprintKey {
         }
     }
 
-    /// What is kept of an e-mail.
+    /// The fingerprint of an e-mail from a client's address.
     #[must_use]
     pub fn fingerprint(&self, address: Address, email: &str) -> u64 {
         let mut context = hmac::Context::with_key(&self.key);
@@ -75,7 +75,7 @@ impl FingerprintKey {
     }
 }
 
-/// Whether the text is an e-mail address.
+/// True if the text is an e-mail address.
 #[must_use]
 pub fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else {
@@ -178,7 +178,7 @@ mod tests {
         assert!(is_email(&local(64)) && !is_email(&local(65)));
         let label = |length: usize| format!("a@{}.se", "b".repeat(length));
         assert!(is_email(&label(63)) && !is_email(&label(64)));
-        // Labels of 62 letters and a dot, and one of what is left.
+        // Labels of 62 letters and a dot, and one label with the rest.
         let domain = |length: usize| {
             let rest = length - 3 - 3 * 63;
             format!(

@@ -1,7 +1,7 @@
-//! One HTTP request and its answer.
+//! One HTTP request and its response.
 //!
-//! Every path is the GraphQL endpoint, as in the original; `/metrics` and the health path answer
-//! for themselves.
+//! Every path is the GraphQL endpoint, as in the original. Only `/metrics` and the health path have their own
+//! responses.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ const METHODS: &str = "GET,HEAD,POST,OPTIONS";
 
 type Reply = Response<Full<Bytes>>;
 
-/// What a worker answers with.
+/// The state that a worker needs to handle requests.
 pub(crate) struct Handler {
     pub(crate) executor: Executor,
     pub(crate) origins: Origins,
@@ -119,7 +119,7 @@ impl Handler {
         reply
     }
 
-    /// What a browser asks before it sends a request from another page.
+    /// Handles the preflight that a browser sends before a request of another page.
     fn options(&self, request: &Request<Incoming>) -> Reply {
         let mut reply = Response::new(Full::default());
         *reply.status_mut() = StatusCode::NO_CONTENT;
@@ -153,12 +153,12 @@ impl Handler {
                 Ok(requests) => self.batch(&requests).await,
                 Err(_) => Answer::no_request(StatusCode::BAD_REQUEST, "expected a body of JSON"),
             },
-            // Also what is not JSON: `one` reports it.
+            // Including a body that is not JSON: `one` reports it.
             _ => self.one(body).await,
         }
     }
 
-    /// Answers each of several requests in turn. The status is that of the array: done.
+    /// Executes each of several requests in turn. The status is always the one of success.
     async fn batch(&self, requests: &[&RawValue]) -> Answer {
         let mut body = vec![b'['];
         for request in requests {
@@ -199,7 +199,7 @@ type Decoded<'a> = graphql_http::GraphqlRequest<'a, VariablesText>;
 
 impl From<Decoded<'_>> for GraphqlRequest {
     fn from(request: Decoded<'_>) -> Self {
-        // Some clients send an empty name when they mean none.
+        // Some clients send an empty name for an unnamed operation.
         let name = request.operation_name.filter(|name| !name.is_empty());
         Self {
             query: request.query.into_owned(),

@@ -1,8 +1,8 @@
-//! The schema, and the execution of one request in the shapes of the original's answers.
+//! The schema, and the execution of one request with responses in the original's form.
 //!
-//! The library parses, validates and executes; what clients of the original rely on and the
-//! library says otherwise is checked before it: variables, the literals of the enum, operations
-//! that cannot be chosen.
+//! The library parses, validates and executes. Some of its errors differ from errors that clients of the
+//! original rely on. So this module checks these cases first: variables, the literals of the enum, and
+//! operations that cannot be selected.
 
 mod document;
 mod literals;
@@ -35,7 +35,7 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
-/// `extensions.code` of an error.
+/// The `extensions.code` of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
     Parse,
@@ -97,12 +97,12 @@ impl Answer {
 
 /// The schema of a worker and how it answers.
 pub(crate) struct Executor {
-    /// Validates before it executes.
+    /// The schema with validation before execution.
     schema: schema::Schema,
     /// The same without validation, for documents that have passed it.
     validated: schema::Schema,
     documents: Documents,
-    /// Whether a GET may change what is known of an address, as in the original.
+    /// True if a GET may change the state of an address, as in the original.
     get_may_change: bool,
 }
 
@@ -118,7 +118,7 @@ impl Executor {
         }
     }
 
-    /// Executes a request.
+    /// Executes a request, after all checks.
     pub(crate) async fn execute(&self, request: GraphqlRequest, is_get: bool) -> Answer {
         let name = request.operation_name.as_deref();
         let document = match self.documents.get(&request.query, name) {

@@ -1,8 +1,8 @@
-//! The store of a single instance: a map in memory, in shards so that workers seldom meet.
+//! The store of a single instance: a map in memory, in shards so that workers rarely wait for each other.
 //!
-//! Bounded and swept: each shard keeps its entries ordered by when they are worth nothing any
-//! more. What has expired is taken away with every new entry and by [`MemoryStore::sweep`]; when a
-//! shard is full, the address that has been quiet longest goes, those under a ban last.
+//! It is bounded and swept. Each shard orders its entries by their expiry. Expired entries are removed with
+//! every new entry and by [`MemoryStore::sweep`]. If a shard is full, it evicts the address with the earliest
+//! expiry, and banned addresses last.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -33,7 +33,7 @@ impl MemoryStore {
     pub fn new(rule: Rule, entries_max: usize) -> Self {
         Self {
             rule,
-            // Rounded up, so that all shards together hold at least what was asked for.
+            // Rounded up, so that all shards together hold at least `entries_max`.
             shard_entries_max: entries_max.div_ceil(SHARDS).max(1),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
         }
@@ -51,8 +51,7 @@ impl MemoryStore {
             shard.order.remove(&self.place(key, &state));
         }
         let decision = self.rule.decide(&mut state, now, event, email);
-        // An address without failures needs no entry; a success of an unknown one must not take
-        // memory.
+        // An address without failures needs no entry. A success of an unknown address must not use memory.
         if state == State::default() {
             return decision;
         }
@@ -64,7 +63,7 @@ impl MemoryStore {
         decision
     }
 
-    /// Takes away every entry that cannot change a decision any more; tells how many are left.
+    /// Removes every entry that can no longer change a decision. Returns the number of remaining entries.
     pub fn sweep(&self, now: u64) -> usize {
         let sweep_one = |shard: &Mutex<Shard>| {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,14 +79,14 @@ impl MemoryStore {
         // Neighbors in a network differ in the low bytes, networks of IPv6 in the high ones.
         let mix = |mixed: usize, byte: &u8| mixed.wrapping_mul(31) ^ usize::from(*byte);
         let mixed = key.to_be_bytes().iter().fold(0, mix);
-        // A panic cannot leave a shard half changed: nothing between remove and insert panics.
+        // A panic cannot leave a shard half changed: no code panics between remove and insert.
         self.shards[mixed % SHARDS]
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn place(&self, key: u128, state: &State) -> (bool, u64, u128) {
-        // Only a ban has no times; bans sort last, so they are evicted last.
+        // Only a ban has no times. Bans sort last, so they are evicted last.
         if state.banned_until > 0 && state.times.is_empty() {
             (true, state.banned_until, key)
         } else {

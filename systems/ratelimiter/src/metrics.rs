@@ -12,10 +12,10 @@ const BOUNDS_US: [f64; 12] = [
     10.0, 50.0, 100.0, 250.0, 500.0, 1e3, 2.5e3, 5e3, 1e4, 2.5e4, 5e4, 1e5,
 ];
 
-/// What happened since the start.
+/// Counters since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    /// Labels of decisions: which store is asked, and by which rule.
+    /// Labels of decisions: the store and the rule.
     store: &'static str,
     rule: String,
     passed: AtomicU64,
@@ -32,7 +32,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Nothing has happened yet.
+    /// Creates counters at zero.
     pub(crate) fn of(store: &'static str, rule: String) -> Self {
         Self {
             store,
@@ -45,7 +45,7 @@ impl Metrics {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A GET would have changed what is known of an address.
+    /// Counts a refused GET that would have changed the state of an address.
     pub(crate) fn get_refused(&self) {
         self.gets_refused.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,10 +1,10 @@
-//! The store that instances share: one script on Redis, one round trip for each decision.
+//! The store that instances share: one script on Redis, and one round trip for each decision.
 //!
-//! A worker has one connection, so the decisions of one request keep their order. While there is none,
-//! decisions fail at once instead of queueing, and the policy answers.
+//! A worker has one connection, so the decisions of one request keep their order. Without a connection,
+//! decisions fail at once instead of queueing, and the policy decides.
 //!
-//! The state of an address is one key, `rl:{ADDRESS}`, whose braces make it a hash tag: a cluster
-//! needs nothing more. The time is Redis's, so instances need not agree on theirs.
+//! The state of an address is one key, `rl:{ADDRESS}`. The braces make the address a hash tag, so the script
+//! also works in a cluster. The time is Redis's time, so the clocks of instances may differ.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,17 +27,17 @@ pub struct RedisStore {
     deadline: Duration,
 }
 
-/// The script, which Redis knows by its hash.
+/// The script. Redis caches it by its hash.
 struct Decide {
     script: Script,
     source: &'static str,
 }
 
 impl RedisStore {
-    /// A store that is not connected yet; see [`RedisStore::connect`].
+    /// Creates a store that is not connected yet. See [`RedisStore::connect`].
     ///
     /// # Errors
-    /// `url` is no address of a Redis.
+    /// Fails if `url` is not an address of a Redis.
     pub fn new(url: &str, rule: Rule, deadline: Duration) -> Result<Self, RedisStoreError> {
         let source = include_str!("redis_store/decide.lua");
         let script = Script::new(source);
@@ -62,7 +62,7 @@ impl RedisStore {
     /// Decides one event by Redis's clock.
     ///
     /// # Errors
-    /// Redis did not decide; in the case of `TimedOut` it may have counted the event.
+    /// Fails if Redis did not decide. After `TimedOut`, Redis may have counted the event.
     pub async fn decide(
         &self,
         address: Address,
@@ -92,7 +92,7 @@ impl RedisStore {
         })
     }
 
-    /// Everything after the script: the number of keys, the key, and what `decide.lua` lists.
+    /// All arguments after the script: the number of keys, the key, and the arguments of `decide.lua`.
     fn arguments(
         &self,
         address: Address,
@@ -138,7 +138,7 @@ impl Decide {
             .query_async(&mut connection)
             .await;
         match known {
-            // A Redis that was restarted has forgotten the script; the text is sent once more.
+            // A restarted Redis has lost the script, so the text is sent once more.
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
                 command("EVAL", self.source, arguments)
                     .query_async(&mut connection)

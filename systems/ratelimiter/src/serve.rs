@@ -27,7 +27,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time that the first connection to Redis may delay the start.
 const FIRST_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
-/// What the log and the metrics call the stores.
+/// Names of the stores in the log and the metrics.
 const MEMORY: &str = "memory";
 const REDIS: &str = "redis";
 
@@ -47,7 +47,7 @@ enum ServeError {
     NoRandomness,
 }
 
-/// The whole program.
+/// Runs the whole program and returns its exit code.
 #[must_use]
 pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     chassis::run(Config::read(words), |_| Level::Info, listen_and_serve)
@@ -66,7 +66,7 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
         .collect::<Result<Vec<_>, ServeError>>()?;
     let runtime = chassis::runtime()?;
     if let Some(store) = &setup.memory {
-        // On the main thread, which has nothing else to do between connections.
+        // On the main thread, which is idle between connections.
         runtime.spawn_local(sweep(Arc::clone(store)));
     }
     tracing::info!(store = setup.store_name(), "counting");
@@ -102,7 +102,7 @@ fn start(
     Ok(Worker::start(number, (table, limits), prepare)?)
 }
 
-/// What the gates of all workers are made of.
+/// The shared parts of all workers' gates.
 struct Setup<'a> {
     config: &'a Config,
     redis: Option<String>,

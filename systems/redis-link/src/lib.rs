@@ -1,11 +1,11 @@
-//! One connection to Redis that comes back by itself, and deadlines for what is asked over it.
+//! One connection to Redis that reconnects by itself, with deadlines for commands.
 //!
-//! Commands of concurrent requests are pipelined over the connection, in the order in which they were
-//! given. A task of its own connects, and again when the connection is lost; meanwhile commands fail
-//! at once instead of queueing.
+//! Commands of concurrent requests are pipelined over the connection in their order. A separate task
+//! connects, and reconnects after the connection is lost. Meanwhile commands fail at once instead of
+//! queueing.
 //!
-//! Absent on purpose: redirections of a cluster (a proxy or a cluster-aware balancer follows them) and
-//! TLS to Redis.
+//! Absent on purpose: redirections of a cluster (a proxy or a cluster-aware balancer follows them) and TLS to
+//! Redis.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep, timeout};
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// So many commands in a row past their deadline, and the connection is taken for dead.
+/// Number of consecutive commands past their deadline after which the connection counts as dead.
 const SILENCE_MAX: u32 = 16;
 
 /// Time between two lines of the log about commands that Redis refuses.
@@ -44,7 +44,7 @@ pub enum LinkError {
     Failed(RedisError),
 }
 
-/// A connection to Redis. Clones share it; with the last of them it is closed.
+/// A connection to Redis. Clones share it. It is closed with the last clone.
 #[derive(Clone)]
 pub struct Link {
     inner: Arc<Inner>,
@@ -59,7 +59,7 @@ struct Inner {
     /// Told when there is a connection.
     connected: Notify,
     silent: AtomicU32,
-    /// When the log was told last that Redis refuses commands.
+    /// Time of the last log line about refused commands.
     refusal_told: Mutex<Option<Instant>>,
 }
 
@@ -77,10 +77,10 @@ impl Drop for Task {
 }
 
 impl Link {
-    /// A link that is not connected yet; see [`Link::connect`].
+    /// Creates a link that is not connected yet. See [`Link::connect`].
     ///
     /// # Errors
-    /// `address` is no address of a Redis.
+    /// Fails if `address` is not an address of a Redis.
     pub fn new(address: impl IntoConnectionInfo) -> Result<Self, LinkError> {
         let inner = Inner {
             client: Client::open(address).map_err(LinkError::Address)?,
@@ -96,11 +96,11 @@ impl Link {
         })
     }
 
-    /// Connects in the background, and connects again whenever the connection is lost. A second call
-    /// does nothing.
+    /// Connects in the background, and reconnects whenever the connection is lost. A second call has no
+    /// effect.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Panics outside of a runtime.
     pub fn connect(&self) {
         let mut task = self.task.0.lock().unwrap_or_else(PoisonError::into_inner);
         task.get_or_insert_with(|| {
@@ -116,11 +116,11 @@ impl Link {
         self.inner.get().is_some() || timeout(patience, connected).await.is_ok()
     }
 
-    /// Asks Redis over the connection; `work` gets a handle of it.
+    /// Sends commands to Redis. `work` receives a handle of the connection.
     ///
     /// # Errors
-    /// Redis did not answer, or with an error. In the case of `TimedOut` it may have carried the
-    /// command out.
+    /// Fails if Redis did not respond, or responded with an error. After `TimedOut`, Redis may have executed
+    /// the command.
     pub async fn ask<T, F>(
         &self,
         deadline: Duration,
@@ -139,7 +139,7 @@ impl Link {
                 Ok(answer)
             }
             Ok(Err(error)) => {
-                // An error of a script or of Redis's memory says nothing about the connection.
+                // The connection is still good after an error of a script or of Redis's memory.
                 if error.is_unrecoverable_error() || error.is_io_error() {
                     inner.lose();
                 } else {
@@ -148,7 +148,7 @@ impl Link {
                 Err(LinkError::Failed(error))
             }
             Err(_) => {
-                // One slow answer is no dead connection; sixteen in a row are.
+                // One slow response does not mean a dead connection, but sixteen in a row do.
                 if inner.silent.fetch_add(1, Ordering::Relaxed) + 1 >= SILENCE_MAX {
                     inner.lose();
                 }
@@ -185,8 +185,8 @@ impl Inner {
 }
 
 impl Inner {
-    /// Tells the log what Redis refuses, such as writing when its memory is full; once in a while, as
-    /// every command may be refused.
+    /// Logs refused commands, for instance writes when Redis's memory is full. At most one line per
+    /// `REFUSAL_PAUSE`, because Redis may refuse every command.
     fn tell_refusal(&self, error: &RedisError) {
         let told = self.refusal_told.lock();
         let mut told = told.unwrap_or_else(PoisonError::into_inner);
@@ -218,7 +218,7 @@ async fn keep_connected(inner: Arc<Inner>) {
                 inner.lost.notified().await;
                 tracing::warn!("lost Redis");
             }
-            // Said once per outage; the loop tries ten times a second.
+            // Logged once per outage, because the loop tries ten times a second.
             Ok(Err(error)) if !was_told => {
                 was_told = true;
                 tracing::warn!(%error, "no Redis");

@@ -1,9 +1,9 @@
-//! The log: one JSON object a line on standard error, so that a person and a program can read it.
+//! The log: one JSON object per line on standard error, for people and programs.
 //!
-//! Each line has `time` (UTC), `level`, `target` and then the fields of the event, of which
-//! `message` is the text. Lines about single requests have the target [`REQUEST`] and a level of
-//! their own, because any client could fill the log with them. For the same reason the libraries
-//! below a connection are silent up to [`Level::Info`].
+//! Each line has `time` (UTC), `level`, `target` and then the fields of the event. The field `message` is its
+//! text. Lines about single requests have the target [`REQUEST`] and their own level, because any client
+//! could fill the log with them. For the same reason the libraries below a connection are silent up to
+//! [`Level::Info`].
 
 use std::fmt;
 use std::io;
@@ -118,8 +118,7 @@ where
         let metadata = normalized.as_ref().unwrap_or_else(|| event.metadata());
         writer.write_str("{\"time\":\"")?;
         SystemTime.format_time(&mut writer)?;
-        // Levels and times need no escapes; everything else is written by serde_json, which escapes
-        // it.
+        // Levels and times need no escapes. serde_json writes and escapes the rest.
         let level = metadata.level().as_str().to_ascii_lowercase();
         let target = Value::from(metadata.target());
         write!(writer, "\",\"level\":\"{level}\",\"target\":{target}")?;
@@ -128,7 +127,7 @@ where
             outcome: Ok(()),
         };
         event.record(&mut fields);
-        // The visitor's methods return nothing, so the error waits until here.
+        // The visitor's methods cannot return an error, so it is checked here.
         fields.outcome?;
         writer.write_str("}\n")
     }
@@ -142,7 +141,7 @@ struct Fields<'a> {
 
 impl Fields<'_> {
     fn put(&mut self, field: &Field, value: &Value) {
-        // What the `log` facade adds to a record is in the metadata already.
+        // Fields that the `log` facade adds to a record are already in the metadata.
         if self.outcome.is_ok() && !field.name().starts_with("log.") {
             let name = Value::from(field.name());
             self.outcome = write!(self.writer, ",{name}:{value}");
@@ -198,7 +197,7 @@ mod tests {
         }
     }
 
-    /// What is written at a level while `work` runs.
+    /// The lines that `work` logs at a level.
     fn lines(level: Level, work: impl FnOnce()) -> Vec<Value> {
         let written = Written::default();
         let writer = written.clone();

@@ -1,7 +1,7 @@
-//! Metrics in the text format of OpenMetrics, which Prometheus and its relatives read.
+//! Metrics in the text format of OpenMetrics, which Prometheus and compatible programs read.
 //!
-//! The one idea: a service counts in plain cells, if it wants one set for each worker, and they are
-//! read only when they are scraped. So counting costs one addition and no look-up by label.
+//! The key idea: a service counts in plain cells, optionally one set per worker. They are read only during a
+//! scrape. So counting costs one addition and no lookup by label.
 
 mod families;
 mod process;
@@ -23,12 +23,12 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// The labels of a sample: names with their values, which may be any text.
 pub type Labels<'a> = [(&'a str, &'a str)];
 
-/// What a service has counted.
+/// The counters of a service.
 pub trait Counts: Debug + Send + Sync + 'static {
     /// Writes every metric with its samples.
     ///
     /// # Errors
-    /// Those of the scrape.
+    /// The errors of the scrape.
     fn tell(&self, scrape: &mut Scrape<'_>) -> fmt::Result;
 }
 
@@ -40,7 +40,7 @@ impl<A: Counts, B: Counts> Counts for (Arc<A>, Arc<B>) {
     }
 }
 
-/// The text of all counts, and of what the process uses now.
+/// All metrics and the current resource usage of the process, as text.
 ///
 /// # Panics
 /// Never: writing to a text cannot fail.
@@ -66,7 +66,7 @@ impl<C: Counts> Collector for Scraped<C> {
     }
 }
 
-/// All counts, and what the process uses now, as values.
+/// All metrics and the current resource usage of the process, as values.
 ///
 /// # Panics
 /// Never: gathering values cannot fail.
@@ -80,15 +80,15 @@ pub fn families(counts: &impl Counts) -> Vec<Family> {
     families
 }
 
-/// One scrape while it is told.
+/// The receiver of all metrics during one scrape.
 #[derive(Debug)]
 pub struct Scrape<'a>(Sink<'a>);
 
 #[derive(Debug)]
 enum Sink<'a> {
-    /// Written as text.
+    /// Writes metrics as text.
     Text(DescriptorEncoder<'a>),
-    /// Gathered as values.
+    /// Collects metrics as values.
     Families(&'a mut Vec<Family>),
 }
 
@@ -97,18 +97,18 @@ enum Sink<'a> {
 pub struct Buckets<'a> {
     /// Upper bounds, in the unit of the metric.
     pub bounds: &'a [f64],
-    /// The values of each bucket alone, not added up; one more than the bounds, for values beyond
-    /// all of them.
+    /// Number of values in each bucket, not cumulative. There is one bucket more than bounds, for values
+    /// above all bounds.
     pub counts: &'a [u64],
     /// All values together, in the unit of the metric.
     pub sum: f64,
 }
 
 impl Scrape<'_> {
-    /// A counter; the text appends `_total` to its name.
+    /// Writes a counter. The text appends `_total` to its name.
     ///
     /// # Errors
-    /// Those of the scrape.
+    /// The errors of the scrape.
     pub fn counters<'l>(
         &mut self,
         name: &str,
@@ -127,26 +127,26 @@ impl Scrape<'_> {
         Ok(())
     }
 
-    /// A counter without labels; the text appends `_total` to its name.
+    /// Writes a counter without labels. The text appends `_total` to its name.
     ///
     /// # Errors
-    /// Those of the scrape.
+    /// The errors of the scrape.
     pub fn counter(&mut self, name: &str, help: &str, count: u64) -> fmt::Result {
         self.counters(name, help, [(&[][..], count)])
     }
 
-    /// A number that can fall.
+    /// Writes a gauge, a value that can fall.
     ///
     /// # Errors
-    /// Those of the scrape.
+    /// The errors of the scrape.
     pub fn gauge(&mut self, name: &str, help: &str, sample: (&Labels<'_>, u64)) -> fmt::Result {
         self.gauges(name, help, [sample])
     }
 
-    /// What can go up and down, for several labels.
+    /// Writes a gauge with a sample for each set of labels.
     ///
     /// # Errors
-    /// Those of the scrape.
+    /// The errors of the scrape.
     pub fn gauges<'l>(
         &mut self,
         name: &str,
@@ -163,10 +163,10 @@ impl Scrape<'_> {
         Ok(())
     }
 
-    /// A histogram.
+    /// Writes a histogram.
     ///
     /// # Errors
-    /// Those of the scrape.
+    /// The errors of the scrape.
     pub fn histograms<'l>(
         &mut self,
         name: &str,
@@ -263,7 +263,7 @@ fn with_labels(
 
 /// A label's value as the format wants it.
 fn escaped(value: &str) -> String {
-    // The backslash first, or the ones added below would be doubled.
+    // The backslash first, or the later backslashes would be doubled.
     let value = value.replace('\\', "\\\\");
     value.replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,4 +1,4 @@
-//! What the process promises, seen from outside.
+//! Tests of the process from outside.
 
 #![cfg(test)]
 
@@ -123,7 +123,7 @@ fn clients_that_never_read_do_not_keep_it_from_stopping() {
     server.signal(Signal::TERM);
     let begun = now();
     assert!(server.wait().success());
-    // All workers at once; one after the other they would take 4 s.
+    // All workers at once. One after the other would take 4 s.
     assert!(begun.elapsed() < Duration::from_secs(3));
 }
 
@@ -191,7 +191,7 @@ fn answers_of_subgraphs_say_what_caches_may_do_where_that_is_asked_for() {
 fn http_2_without_tls_is_understood() {
     let server = start(&[]);
     let mut stream = stream(&server);
-    // The preface and an empty SETTINGS frame (RFC 9113, 3.4); a server answers with its own.
+    // The preface and an empty SETTINGS frame (RFC 9113, 3.4). A server replies with its own.
     stream
         .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
         .unwrap();

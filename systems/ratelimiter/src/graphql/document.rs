@@ -13,12 +13,12 @@ use operation_cache::{Bounds, Keep, Key, OperationCache};
 
 use super::{Code, literals};
 
-/// What a worker keeps of documents.
+/// Limits of a worker's document cache.
 const KEPT: Bounds = Bounds {
     entries: 100,
     bytes: 8 << 20,
 };
-/// Longest text of a document that is kept: what clients send again is short.
+/// Longest text of a cached document. Repeated documents are short.
 const KEPT_TEXT_BYTES_MAX: usize = 4 * 1024;
 /// Bytes that a document takes in memory for each of its text, at worst.
 const BYTES_PER_TEXT_BYTE: usize = 100;
@@ -39,8 +39,7 @@ impl Documents {
 
     /// The document of this text, with the operation of this name.
     ///
-    /// What the library does not check or reports in other words, and texts that are not a
-    /// document.
+    /// An error lists mistakes that the library misses or reports in other words, or a syntax error.
     pub(super) fn get(
         &self,
         query: &str,
@@ -65,10 +64,10 @@ impl Documents {
 pub(super) struct Document {
     parsed: ExecutableDocument,
     operation: OperationDefinition,
-    /// Whether to execute it may change what is known of an address.
+    /// True if its execution may change the state of an address.
     changes_state: bool,
-    /// Whether validity follows from the document alone. A variable that may be null, in a place
-    /// that may not, is valid or not by its value.
+    /// True if validity depends only on the document. A nullable variable in a non-null place is valid or
+    /// invalid depending on its value.
     is_constant: bool,
     was_executed: AtomicBool,
 }
@@ -79,7 +78,7 @@ impl Document {
         name: Option<&str>,
         has_introspection: bool,
     ) -> Result<Self, Vec<ServerError>> {
-        // Before the parser: its time and stack depend on what this bounds.
+        // Before the parser, because these limits bound its time and stack.
         graphql_document::check_text(query)
             .map_err(|error| vec![Code::Parse.error(error.to_string(), None)])?;
         let parsed = parse_query(query).map_err(|error| vec![Code::Parse.mark(error.into())])?;
@@ -109,7 +108,7 @@ impl Document {
         // The library validates all operations of a document, each with the variables sent.
         let has_one_operation = parsed.operations.iter().count() == 1;
         let mut sets = parsed.fragments.values();
-        // All fragments, also those of other operations: who sends a GET can leave them out.
+        // All fragments, including fragments of other operations. A client can leave them out of a GET.
         let changes_state = asks(&operation.selection_set.node)
             || sets.any(|fragment| asks(&fragment.node.selection_set.node));
         Ok(Self {
@@ -130,30 +129,29 @@ impl Document {
         &self.operation
     }
 
-    /// Whether to execute it may change what is known of an address.
+    /// True if its execution may change the state of an address.
     pub(super) fn changes_state(&self) -> bool {
         self.changes_state
     }
 
-    /// Whether it would pass validation again, whatever the values of its variables, provided
-    /// that they are of the declared types.
+    /// True if it would pass validation again with any values of its variables that have the declared types.
     pub(super) fn is_valid(&self) -> bool {
         self.is_constant && self.was_executed.load(Ordering::Relaxed)
     }
 
     /// Says that it has passed validation.
     pub(super) fn was_executed(&self) {
-        // A write that changes nothing would still cost.
+        // Even a write of the same value would cost time.
         if !self.was_executed.load(Ordering::Relaxed) {
             self.was_executed.store(true, Ordering::Relaxed);
         }
     }
 }
 
-/// Whether a selection has the field that counts. It is a query by its type only.
+/// True if a selection contains the field that counts events. Only its type makes it a query.
 fn asks(set: &SelectionSet) -> bool {
     set.items.iter().any(|selection| match &selection.node {
-        // By its name and not its alias; arguments and directives may depend on variables.
+        // By its name and not its alias. Arguments and directives may depend on variables.
         Selection::Field(field) => field.node.name.node == "ratelimit",
         Selection::InlineFragment(inline) => asks(&inline.node.selection_set.node),
         // Fragments are looked at where they are defined.

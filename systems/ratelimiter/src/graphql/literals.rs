@@ -1,5 +1,5 @@
-//! Mistakes in the text of a document that the library finds, but says in other words: literals
-//! of the enum; and introspection where it is switched off.
+//! Finds mistakes in a document that the library reports in other words: wrong literals of the enum. Also
+//! finds introspection if it is switched off.
 
 use async_graphql::ServerError;
 use async_graphql::parser::types::{ExecutableDocument, Field, Selection, SelectionSet};

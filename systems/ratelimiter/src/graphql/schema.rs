@@ -33,7 +33,7 @@ pub(crate) fn schema(
         .finish()
 }
 
-/// What can be asked.
+/// The root type of queries.
 pub(crate) struct Query {
     gate: Gate,
     shape: ErrorShape,
@@ -93,7 +93,7 @@ impl EventName {
         }
     }
 
-    /// The original's name for it inside; errors show it.
+    /// The original's internal name for the event, which its errors contain.
     fn internal(self) -> &'static str {
         match self {
             Self::LoginFailed => "login_failed",

@@ -14,7 +14,7 @@ fn input(fields: &str) -> String {
     format!("{{ ratelimit(ratelimitInput: {{{fields}}}) {{ ipFrom isRateLimited }} }}")
 }
 
-/// Six failures with two e-mails, each from the next of the addresses; the last answer.
+/// Sends six failures with two e-mails, from these addresses in turn. Returns the last response.
 fn attack(client: &mut Client, addresses: &[&str]) -> bool {
     let steps = addresses.iter().cycle().take(6).enumerate();
     let limited: Vec<_> = steps

@@ -1,4 +1,4 @@
-//! Many failures at once: none is lost, whichever instance saw it.
+//! Tests that no failure is lost among many at once, on any instance.
 
 use std::thread;
 
@@ -38,7 +38,7 @@ fn limited_of_ten_thousand(servers: &[Process]) -> usize {
 
 fn flags(more: &[&str]) -> Vec<String> {
     let max = FAILURES_MAX.to_string();
-    // Nothing may expire while a busy machine takes its time.
+    // No count may expire on a slow, busy machine.
     [
         "--failures-max",
         &max,

@@ -16,7 +16,7 @@ use test_client::Redis;
 /// (pause before it in ms, whether the login failed, e-mail, which of two addresses)
 type Step = (u64, bool, u64, bool);
 
-/// No shorter than 30 s, so that Redis's own clock, by which keys expire, plays no part.
+/// At least 30 s, so that keys do not expire by Redis's own clock during the test.
 fn any_rule() -> impl Strategy<Value = Rule> {
     let mode = prop_oneof![Just(Mode::Fixed), Just(Mode::Original)];
     let times = (30_000..60_000_u64, 30_000..60_000_u64);

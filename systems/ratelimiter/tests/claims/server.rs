@@ -17,7 +17,7 @@ pub(crate) fn start(flags: &[&str]) -> Process {
     Process::start(&mut command)
 }
 
-/// Reports an event and tells whether the answer is "limited".
+/// Reports an event. Returns true if the response is "limited".
 pub(crate) fn is_limited(client: &mut Client, event: &str, ip: &str, email: &str) -> bool {
     let query = "query($ip: String!, $email: String!, $event: EventName!) \
         { ratelimit(ratelimitInput: {eventName: $event, ip: $ip, email: $email}) \

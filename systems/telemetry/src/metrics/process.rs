@@ -1,4 +1,4 @@
-//! What this process uses, from `/proc`. Without `/proc` nothing is shown.
+//! Resource usage of this process, from `/proc`. Without `/proc` these metrics are missing.
 
 use std::fs;
 
