@@ -29,7 +29,7 @@ pub enum DocumentError {
     /// A name, such as an alias, is too long.
     #[error("a name of the document has {found} bytes; a name may have {NAME_BYTES_MAX}")]
     Name {
-        /// Bytes of the name.
+        /// Length of the name in bytes.
         found: usize,
     },
     /// The answer would have too many fields.
@@ -51,13 +51,13 @@ pub enum DocumentError {
     AnswerBytes {
         /// Bytes that they may have.
         found: u64,
-        /// Bytes that those of an answer may have.
+        /// Maximum of these bytes in a response.
         most: u64,
     },
 }
 
 impl DocumentError {
-    /// What programs tell it by, which is the gateway's word where that has the same limit.
+    /// The error code for programs. It equals the gateway's code if the gateway has the same limit.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
-//! What an operation amounts to when its fragments are followed.
+//! Measures an operation including its fragments.
 //!
-//! Ten fragments that each spread the next one ten times select ten thousand million fields, and
-//! the validator follows them all. Each fragment is looked at once here, whatever spreads it, so
-//! that measuring takes time by the length of the text.
+//! Ten fragments that each spread the next one ten times select ten thousand million fields, and the
+//! validator visits them all. Here each fragment is measured once, no matter how often it is spread. So the
+//! time depends only on the length of the text.
 
 use std::collections::HashMap;
 
@@ -11,23 +11,23 @@ use async_graphql::parser::types::{ExecutableDocument, Field, Selection, Selecti
 use crate::bounds::NESTING_MAX;
 use crate::error::DocumentError;
 
-/// Where a field is, which tells fields of one name apart.
+/// The location of a field, which distinguishes fields with equal names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// A field of the operation itself.
     Root,
-    /// Below `__schema` or `__type`.
+    /// A field below `__schema` or `__type`.
     Schema,
-    /// Below another field.
+    /// A field below another field.
     Below,
 }
 
-/// What one field adds to an answer, at most.
+/// The maximum size that one field adds to a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Objects that its value consists of, in each of which the fields below it are found.
+    /// Objects in its value. Each of them contains the fields below.
     pub objects: u64,
-    /// Bytes of a text that is its value; 0 where a value is short.
+    /// Bytes of a text value. 0 for short values.
     pub bytes: u64,
 }
 
@@ -39,13 +39,13 @@ impl Size {
     };
 }
 
-/// What one operation or fragment amounts to, fragments followed.
+/// The size of one operation or fragment, including its fragments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
     /// Fields, inline fragments and spreads. Spreads count, so that fragments without fields are
     /// bounded too.
     pub(crate) selections: u64,
-    /// Levels of fields.
+    /// Levels of nested fields.
     pub(crate) depth: u64,
     /// Fields that are not below another.
     pub(crate) root_fields: u64,
@@ -53,12 +53,12 @@ pub(crate) struct Extent {
     pub(crate) aliases: u64,
     /// Fields of the answer: each as often as there are objects that it belongs to.
     pub(crate) complexity: u64,
-    /// Bytes of the answer that are names of fields, and texts of which [`Size`] tells.
+    /// Bytes of the response in names of fields, and in texts counted by [`Size`].
     pub(crate) bytes: u64,
 }
 
 impl Extent {
-    /// Adds one selection and what it amounts to.
+    /// Adds one selection and its extent.
     fn add(&mut self, one: Extent) {
         // Everything saturates: fragments that double 64 times exceed any integer, and a saturated
         // total is above every limit.
@@ -75,10 +75,10 @@ impl Extent {
 /// Measures the operations of a document.
 pub(crate) struct Measuring<'a, O> {
     document: &'a ExecutableDocument,
-    /// What a field adds to the answer at most.
+    /// Returns the maximum size that a field adds to the response.
     size: O,
-    /// By fragment and where it is spread; nothing while a fragment is being measured, which ends
-    /// cycles. The validator reports those.
+    /// Extents by fragment and place of the spread. While a fragment is being measured, its extent is empty,
+    /// which ends cycles. The validator reports cycles.
     known: HashMap<(&'a str, Place), Extent>,
 }
 
@@ -91,7 +91,7 @@ impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
         }
     }
 
-    /// What the selections of an operation amount to.
+    /// Measures the selections of an operation.
     pub(crate) fn operation(&mut self, set: &'a SelectionSet) -> Result<Extent, DocumentError> {
         self.set(set, (Place::Root, 1))
     }

@@ -1,11 +1,11 @@
 //! Limits on a GraphQL document, before and after it is parsed.
 //!
-//! The parser is recursive, and the validator follows fragments wherever they are spread, so a
-//! hostile document of 100 KB could cost the stack or seconds. One pass over the bytes bounds the
-//! one, one look at each fragment the other.
+//! The parser is recursive, and the validator follows every spread of a fragment. A hostile document of 100
+//! KB could exhaust the stack or take seconds. One scan of the bytes limits the parser. One visit to each
+//! fragment limits the validator.
 //!
-//! The scan is looser than the grammar: it accepts every valid document within the limits, and
-//! leaves it to the parser to refuse invalid ones.
+//! The scan is looser than the grammar. It accepts every valid document within the limits, and leaves the
+//! rejection of invalid documents to the parser.
 
 mod answer;
 mod bounds;
@@ -96,8 +96,8 @@ fn scan(text: &str, depth_max: usize, tokens_max: usize) -> Result<(), DocumentE
     Ok(())
 }
 
-/// A byte of a name or a number; everything outside ASCII counts as one, as only strings and
-/// comments may hold it.
+/// True for a byte of a name or a number. All bytes outside ASCII count too, because only strings and
+/// comments may contain them.
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
@@ -108,7 +108,7 @@ fn skip_while(bytes: &[u8], from: usize, holds: impl Fn(u8) -> bool) -> usize {
     from + length.unwrap_or(rest.len())
 }
 
-/// The place after the string that starts at `from`; the end of the text when it is not closed.
+/// The place after the string that starts at `from`. The end of the text if the string is not closed.
 fn after_string(bytes: &[u8], from: usize) -> usize {
     const BLOCK: &[u8] = b"\"\"\"";
     let is_block = bytes[from..].starts_with(BLOCK);
@@ -120,7 +120,7 @@ fn after_string(bytes: &[u8], from: usize) -> usize {
             b'\\' if !is_block => at += 2,
             // An escaped triple quote is part of the text.
             b'\\' if bytes[at + 1..].starts_with(BLOCK) => at += 1 + BLOCK.len(),
-            // A line break ends a plain string in error; what follows must still be counted.
+            // A line break ends a plain string in error. The text after it must still be counted.
             b'\n' | b'\r' if !is_block => return at,
             _ => at += 1,
         }

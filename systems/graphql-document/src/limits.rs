@@ -65,11 +65,11 @@ impl Limits {
         scan(text, NESTING_MAX, self.parser_max_tokens)
     }
 
-    /// Checks every operation of a document, before a validator meets it. `objects` tells of how
-    /// many objects the answer of a field consists at most, in which each field below it is found.
+    /// Checks every operation of a document, before the validator runs. `objects` returns the maximum number
+    /// of objects in a field's value. Each of them contains the fields below.
     ///
     /// # Errors
-    /// The first limit that is crossed.
+    /// The first exceeded limit.
     pub fn check(
         &self,
         document: &ExecutableDocument,

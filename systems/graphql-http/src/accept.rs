@@ -15,16 +15,16 @@ use crate::media::Media;
 pub use events::{EventFormat, event_format};
 pub use parts::{IncrementalFormat, incremental_format};
 
-/// What the client prefers.
+/// The form of response that the client prefers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Negotiated {
-    /// A GraphQL response.
+    /// A GraphQL response in this media type.
     Response(Media),
     /// The page for a browser.
     Page,
 }
 
-/// How much a media range leaves open; the more specific range wins.
+/// Precision of a media range. A more specific range wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Precision {
     Anything,
@@ -38,13 +38,13 @@ struct Weight(Option<(Precision, u16)>);
 
 impl Weight {
     fn take(&mut self, precision: Precision, thousandths: u16) {
-        // The later of two equal ranges counts; RFC 9110 leaves it open.
+        // The later of two equal ranges counts. RFC 9110 leaves this open.
         if self.0.is_none_or(|(had, _)| precision >= had) {
             self.0 = Some((precision, thousandths));
         }
     }
 
-    /// Weight, then whether the type was named; `None` when the client does not accept it.
+    /// The weight, and true if the type was named. `None` if the client does not accept the type.
     fn rank(self) -> Option<(u16, bool)> {
         self.0
             .filter(|(_, thousandths)| *thousandths > 0)
@@ -56,9 +56,9 @@ impl Weight {
     }
 }
 
-/// What the client prefers; `None` when it accepts nothing that there is.
+/// The response that the client prefers. `None` if it accepts no available media type.
 ///
-/// `accept` are the lines of the `Accept` header, which count as one (RFC 9110, 5.3).
+/// `accept` are the lines of the `Accept` header. They count as one list (RFC 9110, 5.3).
 pub fn negotiate<'a>(
     mut accept: impl Iterator<Item = &'a [u8]>,
     page_is_offered: bool,
@@ -80,7 +80,7 @@ pub fn negotiate<'a>(
     Weights::of(lines)?.preferred(page_is_offered)
 }
 
-/// The weights of what a server can send.
+/// The client's weights of the available media types.
 #[derive(Default)]
 struct Weights {
     modern: Weight,
@@ -89,7 +89,7 @@ struct Weights {
 }
 
 impl Weights {
-    /// Reads the header; `None` when it is not text.
+    /// Reads the header. `None` if it is not text.
     fn of<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
         let mut weights = Self::default();
         for line in lines {
@@ -153,8 +153,8 @@ impl Weights {
 /// The parameters of a range, without spaces around them.
 type Parameters<'a> = iter::Map<str::Split<'a, char>, fn(&str) -> &str>;
 
-/// What `format_of` makes of the range that the client likes best, the first of equals; `None` where it
-/// makes nothing of any. It is given the media type of a range and its parameters.
+/// The format of the range with the highest weight, or of the first of equal ranges. `format_of` receives a
+/// range's media type and parameters. `None` if it returns `None` for all ranges.
 fn liked_best<'a, F>(
     accept: impl Iterator<Item = &'a [u8]>,
     format_of: impl Fn(&str, Parameters<'a>) -> Option<F>,
@@ -176,8 +176,8 @@ fn liked_best<'a, F>(
     best.map(|(_, format)| format)
 }
 
-/// The weight in thousandths; `None` when the range cannot be served: it asks for another charset,
-/// or its weight is not a number from 0 to 1.
+/// The weight in thousandths. `None` if the range requires another charset, or its weight is not a number
+/// from 0 to 1.
 fn weight_of<'a>(parameters: impl Iterator<Item = &'a str>) -> Option<u16> {
     let mut thousandths = 1000;
     for parameter in parameters {

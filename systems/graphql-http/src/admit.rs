@@ -1,4 +1,4 @@
-//! What a request to a GraphQL endpoint asks for, decided from its head alone.
+//! Decides from its head how a request to a GraphQL endpoint is handled.
 
 use http::Method;
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -8,16 +8,16 @@ use crate::content_type::is_json;
 use crate::media::Media;
 use crate::refusal::Refusal;
 
-/// The parts of a request's head that decide what happens to it.
+/// The relevant parts of a request's head.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Head<'a, Lines> {
-    /// The method, as sent.
+    /// The method in its original case.
     pub method: &'a str,
     /// The lines of the `Accept` header.
     pub accept: Lines,
-    /// The `Content-Type` header.
+    /// The value of `Content-Type`.
     pub content_type: Option<&'a [u8]>,
-    /// The `Content-Length` header, in bytes; `None` for a chunked body.
+    /// The `Content-Length` header, in bytes. `None` for a chunked body.
     pub content_length: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Head<'a, ()> {
     }
 }
 
-/// What to do next.
+/// The next step for a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
     /// The request is in the body: read it, execute it, answer with this media type.
@@ -50,11 +50,11 @@ pub enum Step {
     ReadParameters(Media),
     /// The client is a browser that wants the page.
     Page,
-    /// There is nothing to execute; the refusal is sent in this media type.
+    /// Send this refusal in this media type. The request has no operation to execute.
     Refuse(Media, Refusal),
 }
 
-/// Decides what a request to a GraphQL endpoint asks for. `body_limit` is in bytes.
+/// Decides the next step for a request to a GraphQL endpoint. `body_limit` is in bytes.
 pub fn admit<'a, Lines>(head: Head<'a, Lines>, body_limit: u64, page_is_offered: bool) -> Step
 where
     Lines: Iterator<Item = &'a [u8]>,
@@ -78,7 +78,7 @@ where
         let refusal = Refusal::ContentType(found.map(std::borrow::Cow::into_owned));
         return Step::Refuse(media, refusal);
     }
-    // Only what is announced: a refusal before the body costs no reading of it.
+    // Only the announced length: a refusal then needs no read of the body.
     match head.content_length {
         Some(length) if length > body_limit => Step::Refuse(media, Refusal::TooLarge(body_limit)),
         _ => Step::ReadBody(media),

@@ -23,7 +23,7 @@ pub enum BodyError {
     Broken,
 }
 
-/// A whole body.
+/// A whole body, in one or several pieces.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Collected<B> {
     /// It came in one piece.
@@ -74,7 +74,7 @@ pub async fn collect<B: AsRef<[u8]>, E>(
 /// Reads a body of hyper's kind. `limit` is in bytes.
 ///
 /// # Errors
-/// Those of [`collect`].
+/// The errors of [`collect`].
 pub async fn read<B>(body: B, limit: u64) -> Result<Collected<B::Data>, BodyError>
 where
     B: Body<Data: AsRef<[u8]>>,
@@ -84,7 +84,7 @@ where
         loop {
             match poll_fn(|task| body.as_mut().poll_frame(task)).await? {
                 Ok(frame) => {
-                    // Other frames are trailers, which mean nothing here.
+                    // Other frames are trailers, which have no meaning here.
                     if let Ok(data) = frame.into_data() {
                         return Some(Ok(data));
                     }
@@ -96,11 +96,10 @@ where
     .await
 }
 
-/// Waits for a read, but gives it up when the timer ends first. The timer is started when the
-/// read has to wait at all.
+/// Waits for a read until the timer ends. The timer starts only if the read has to wait.
 ///
 /// # Errors
-/// Those of the read, and [`BodyError::TooSlow`].
+/// The errors of the read, and [`BodyError::TooSlow`].
 pub async fn in_time<T, Timer: Future>(
     read: impl Future<Output = Result<T, BodyError>>,
     start_timer: impl Fn() -> Timer,
@@ -111,8 +110,8 @@ pub async fn in_time<T, Timer: Future>(
         if let Poll::Ready(outcome) = read.as_mut().poll(task) {
             return Poll::Ready(outcome);
         }
-        // Only here, after the read has waited: a timer costs a lock in the runtime's queue, and
-        // most bodies need none. Pinned on the heap because it is created after `read` is pinned.
+        // Only after the read has waited: a timer takes a lock of the runtime's queue, and most bodies need
+        // no timer. Pinned on the heap because it is created after `read` is pinned.
         let timer = timer.get_or_insert_with(|| Box::pin(start_timer()));
         timer.as_mut().poll(task).map(|_| Err(BodyError::TooSlow))
     })
@@ -127,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    /// Polls once; the futures of these tests are ready or never.
+    /// Polls once. The futures of these tests are ready at once, or never.
     fn outcome<T>(future: impl Future<Output = T>) -> Option<T> {
         match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(value) => Some(value),

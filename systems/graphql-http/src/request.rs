@@ -1,10 +1,10 @@
-//! A GraphQL request as it is written in a JSON body or in the parameters of a URL.
+//! Reads a GraphQL request from a JSON body or from the parameters of a URL.
 //!
-//! The variables are read straight into the type of what executes them; a server that only passes
-//! them on reads them as [`RawObject`]. The query is borrowed from the body when it has no escapes.
+//! The variables are decoded directly into the type of the executor. A server that only forwards them decodes
+//! them as [`RawObject`]. The query is borrowed from the body if it has no escapes.
 //!
-//! A request that two readers could understand differently is refused, because what checks requests
-//! is often not what carries them out: see [`json_text::check_unambiguous`].
+//! A request that two readers could understand differently is refused, because the program that checks a
+//! request often differs from the program that executes it. See [`json_text::check_unambiguous`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,13 +21,13 @@ mod entries;
 /// A well-formed request. The executor decides whether the document is valid.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GraphqlRequest<'a, V, E = DiscardedObject> {
-    /// The text of the document; may be empty.
+    /// The text of the document. It may be empty.
     pub query: Cow<'a, str>,
-    /// Which of the document's operations to execute. An empty name in a body is kept.
+    /// The name of the operation to execute. An empty name in a body is kept.
     pub operation_name: Option<Cow<'a, str>>,
     /// Values of the operation's variables.
     pub variables: Option<V>,
-    /// Extensions of the protocol.
+    /// Protocol extensions of the request.
     pub extensions: Option<E>,
 }
 
@@ -36,11 +36,11 @@ pub struct GraphqlRequest<'a, V, E = DiscardedObject> {
 pub struct Incomplete<'a, V, E> {
     /// The text of the document, where it was sent.
     pub query: Option<Cow<'a, str>>,
-    /// As of a request.
+    /// See [`GraphqlRequest::operation_name`].
     pub operation_name: Option<Cow<'a, str>>,
-    /// As of a request.
+    /// See [`GraphqlRequest::variables`].
     pub variables: Option<V>,
-    /// As of a request.
+    /// See [`GraphqlRequest::extensions`].
     pub extensions: Option<E>,
 }
 
@@ -68,9 +68,9 @@ pub enum DecodeError {
     /// A parameter of the URL that must be a JSON object is not.
     #[error("the parameter `{name}` must be a JSON object: {source}")]
     BadParameter {
-        /// Its name.
+        /// Name of the parameter.
         name: &'static str,
-        /// What is wrong.
+        /// The error of the parser.
         source: serde_json::Error,
     },
 }
@@ -78,8 +78,8 @@ pub enum DecodeError {
 /// Reads a body.
 ///
 /// # Errors
-/// When it is not a JSON object with a `query`, an entry has the wrong type, or two readers could
-/// understand the body differently: a key is given twice in an object of any depth, and the like.
+/// Fails if the body is not a JSON object with a `query`, or if an entry has the wrong type. Also fails if
+/// two readers could understand the body differently, for instance if an object has a key twice.
 pub fn from_body<'a, V, E>(body: &'a [u8]) -> Result<GraphqlRequest<'a, V, E>, DecodeError>
 where
     V: Deserialize<'a>,
@@ -89,8 +89,8 @@ where
     from_checked_body_or_hash(body)?.complete(DecodeError::NoQuery)
 }
 
-/// Refuses a body that two readers could understand differently, before [`from_checked_body_or_hash`],
-/// which finds what is left that is not JSON.
+/// Refuses a body that two readers could understand differently. [`from_checked_body_or_hash`] then finds the
+/// remaining errors of syntax.
 ///
 /// # Errors
 /// [`DecodeError::NotJson`], or [`DecodeError::NotARequest`] with the reason.
@@ -99,10 +99,10 @@ pub fn check_body(body: &[u8]) -> Result<(), DecodeError> {
     json_text::check_unambiguous(body).map_err(|ambiguity| refused(body, ambiguity))
 }
 
-/// The same, and tells where the entries of a request stand, for [`Entries::read`].
+/// Like [`check_body`]. Also returns the places of a request's entries, for [`Entries::read`].
 ///
 /// # Errors
-/// As [`check_body`].
+/// Like [`check_body`].
 pub fn check_entries(body: &[u8]) -> Result<Entries, DecodeError> {
     let text = utf8(body)?;
     if !text.trim_ascii_start().starts_with('{') {
@@ -124,7 +124,7 @@ fn utf8(body: &[u8]) -> Result<&str, DecodeError> {
 #[cold]
 fn refused(body: &str, ambiguity: Ambiguity) -> DecodeError {
     match ambiguity {
-        // serde_json's message says what it expected.
+        // serde_json's message contains the expected token.
         Ambiguity::NotJson { .. } => match serde_json::from_str::<IgnoredAny>(body) {
             Err(error) => DecodeError::NotJson(error),
             Ok(_) => DecodeError::NotJson(serde_json::Error::custom(ambiguity)),
@@ -157,7 +157,7 @@ where
         extensions: Option<E>,
     }
 
-    /// Borrowed where there are no escapes; serde borrows no `Option<Cow<str>>`.
+    /// Borrowed if there are no escapes. serde cannot borrow `Option<Cow<str>>`.
     #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -168,8 +168,7 @@ where
         return Err(list.map_or_else(DecodeError::NotJson, |_| DecodeError::Batch));
     }
     let body: Body<'_, V, E> = serde_json::from_slice(body).map_err(|error| {
-        // serde_json knows the difference between text that is not JSON and JSON of the wrong
-        // shape.
+        // serde_json distinguishes text that is not JSON from JSON of the wrong shape.
         if error.is_data() {
             DecodeError::NotARequest(error)
         } else {
@@ -188,7 +187,7 @@ impl<'a, V, E> Incomplete<'a, V, E> {
     /// The request, unless it has no document.
     ///
     /// # Errors
-    /// `without` for one that has none.
+    /// `without` if the document is missing.
     pub fn complete(self, without: DecodeError) -> Result<GraphqlRequest<'a, V, E>, DecodeError> {
         Ok(GraphqlRequest {
             query: self.query.ok_or(without)?,
@@ -199,14 +198,14 @@ impl<'a, V, E> Incomplete<'a, V, E> {
     }
 }
 
-/// Reads the part of a URL after the question mark.
+/// Reads the query string of a URL, without the question mark.
 ///
-/// An empty `operationName`, `variables` or `extensions` counts as absent, as HTML forms and URL
+/// An empty `operationName`, `variables` or `extensions` counts as absent, because HTML forms and URL
 /// builders send them that way.
 ///
 /// # Errors
-/// When there is no `query`, a parameter is given twice, or is not the JSON it must be, which every
-/// reader must understand alike.
+/// Fails if `query` is missing, a parameter is given twice, or a parameter is not valid JSON. Its JSON must
+/// have a single meaning for all readers.
 pub fn from_parameters<V, E>(parameters: &str) -> Result<GraphqlRequest<'_, V, E>, DecodeError>
 where
     V: DeserializeOwned,
@@ -216,10 +215,10 @@ where
     read.complete(DecodeError::NoQueryParameter)
 }
 
-/// The same of a URL whose extensions may say by a hash which document is meant.
+/// Like [`from_parameters`], but the extensions may identify the document by a hash.
 ///
 /// # Errors
-/// When a parameter is given twice, or is not the JSON it must be.
+/// Fails if a parameter is given twice, or is not the required JSON.
 pub fn from_parameters_or_hash<V, E>(parameters: &str) -> Result<Incomplete<'_, V, E>, DecodeError>
 where
     V: DeserializeOwned,
@@ -303,7 +302,7 @@ pub struct RawObject<'a>(&'a RawValue);
 pub struct RawObjectBuf(Box<RawValue>);
 
 impl<'a> RawObject<'a> {
-    /// Its text.
+    /// The JSON text of the object.
     #[must_use]
     pub fn text(self) -> &'a str {
         self.0.get()

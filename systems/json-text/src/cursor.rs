@@ -19,24 +19,24 @@ pub struct Cursor {
 pub struct StringSpan {
     /// The byte behind the first quote.
     pub start: usize,
-    /// The last quote.
+    /// Position of the closing quote.
     pub end: usize,
-    /// Whether it has escapes.
+    /// True if the string has escapes.
     pub is_escaped: bool,
 }
 
-/// What was expected, and is not there.
+/// The expected token that is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unexpected {
-    /// `true`, `false` or `null`.
+    /// The word `true`, `false` or `null`.
     Word,
     /// A character of a string, or the quote that ends it.
     StringRest,
-    /// What may follow a backslash.
+    /// A valid character after a backslash.
     Escape,
-    /// Four hexadecimal digits.
+    /// Four hexadecimal digits after `\u`.
     HexDigits,
-    /// A digit.
+    /// A digit of a number.
     Digit,
 }
 
@@ -49,7 +49,7 @@ impl Cursor {
         Self { at: start, end }
     }
 
-    /// The next byte; `None` at the end.
+    /// The next byte. `None` at the end.
     #[inline]
     #[must_use]
     pub fn peek(&self, text: &[u8]) -> Option<u8> {
@@ -62,14 +62,14 @@ impl Cursor {
         }
     }
 
-    /// Whether nothing is left.
+    /// True if no byte is left.
     #[inline]
     #[must_use]
     pub const fn is_at_end(&self) -> bool {
         self.at >= self.end
     }
 
-    /// Over white space.
+    /// Moves over white space.
     #[inline]
     pub fn skip_space(&mut self, text: &[u8]) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek(text) {
@@ -92,11 +92,11 @@ impl Cursor {
         Ok(())
     }
 
-    /// Over a string; the next byte is its quote. Halves of surrogate pairs may stand alone, see
+    /// Moves over a string. The next byte must be its quote. Halves of surrogate pairs are accepted. See
     /// [`crate::unescape`].
     ///
     /// # Errors
-    /// When it does not end, or holds a control character or a wrong escape.
+    /// Fails if the string does not end, or contains a control character or an invalid escape.
     #[inline]
     pub fn string(&mut self, text: &[u8]) -> Result<StringSpan, Unexpected> {
         debug_assert_eq!(self.peek(text), Some(b'"'));
@@ -143,10 +143,10 @@ impl Cursor {
         Ok(())
     }
 
-    /// Over a number.
+    /// Moves over a number.
     ///
     /// # Errors
-    /// When digits are missing. A zero ends a number: what follows it is the caller's to refuse.
+    /// Fails if digits are missing. A leading zero ends a number. The caller must refuse digits after it.
     #[inline]
     pub fn number(&mut self, text: &[u8]) -> Result<(), Unexpected> {
         if self.peek(text) == Some(b'-') {

@@ -1,8 +1,8 @@
-//! Escapes: put into strings that are written, taken out of those that were read.
+//! Adds escapes to written strings, and removes escapes from read strings.
 
 use crate::plain::plain_run;
 
-/// How control characters without a name of their own in most languages are written.
+/// The spelling of control characters without a common short escape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlEscapes {
     /// Backspace and form feed as `\b` and `\f`, as most writers do.
@@ -17,8 +17,7 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
     write(text.as_bytes(), ControlEscapes::Short, out);
 }
 
-/// As [`write_string`], of bytes that are known to be UTF-8: they are not checked, and escapes are
-/// all ASCII.
+/// Like [`write_string`], for bytes in UTF-8. They are not checked, because all escaped characters are ASCII.
 #[inline]
 pub fn write_utf8(text: &[u8], out: &mut Vec<u8>) {
     write(text, ControlEscapes::Short, out);
@@ -35,7 +34,7 @@ fn write(bytes: &[u8], controls: ControlEscapes, out: &mut Vec<u8>) {
     // Enough for a string without escapes, which most are.
     out.reserve(bytes.len() + 2);
     out.push(b'"');
-    // Runs are copied as a whole; a byte at a time would check the capacity for each.
+    // Runs are copied as a whole. A copy of single bytes would check the capacity for each.
     let mut start = 0;
     loop {
         let end = plain_run(bytes, start, bytes.len());
@@ -75,7 +74,7 @@ fn write_escape(special: u8, controls: ControlEscapes, out: &mut Vec<u8>) {
 pub struct LoneSurrogate {
     /// The byte behind the last escape that was read.
     pub at: usize,
-    /// Whether it is a first half, whose second one is missing.
+    /// True if it is a first half and the second half is missing.
     pub is_first: bool,
 }
 
@@ -112,7 +111,7 @@ pub fn unescape(inside: &str) -> Result<String, LoneSurrogate> {
     Ok(text)
 }
 
-/// Checks what [`unescape`] would find, without making a text of it.
+/// Checks surrogates like [`unescape`], without creating a text.
 pub(crate) fn check_surrogates(inside: &str) -> Result<(), LoneSurrogate> {
     let bytes = inside.as_bytes();
     let mut at = 0;
@@ -125,7 +124,7 @@ pub(crate) fn check_surrogates(inside: &str) -> Result<(), LoneSurrogate> {
     Ok(())
 }
 
-/// The letter whose number begins at `at`, and where its escape, or pair of them, ends.
+/// The character whose number begins at `at`, and the end of its escape or pair of escapes.
 fn surrogates(inside: &str, at: usize) -> Result<(char, usize), LoneSurrogate> {
     let unit = |at: usize| {
         let digits = inside.get(at..at + 4);
@@ -136,7 +135,7 @@ fn surrogates(inside: &str, at: usize) -> Result<(char, usize), LoneSurrogate> {
     let first = unit(at);
     let end = at + 4;
     if !(0xd800..0xdc00).contains(&first) {
-        // What is left besides letters are second halves.
+        // All numbers except second halves are characters.
         let letter = char::from_u32(first).ok_or(lone(end, false))?;
         return Ok((letter, end));
     }

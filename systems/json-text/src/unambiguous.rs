@@ -1,13 +1,12 @@
-//! Whether all readers understand a JSON text alike.
+//! Checks that all readers understand a JSON text equally.
 //!
-//! A text that is checked by one program and carried out by another must not mean two things. JSON
-//! leaves open what a key that an object has twice means: most readers keep the last, some the
-//! first. And what some readers refuse, others read: deep nesting, half a surrogate pair, a number
-//! beyond all floats. A reader that refuses may then take the text for empty.
+//! If one program checks a text and another executes it, the text must have one meaning. JSON does not define
+//! the meaning of a duplicate key. Most readers keep the last value, some the first. Some readers refuse
+//! texts that other readers accept: deep nesting, half a surrogate pair, a number beyond all floats. A reader
+//! that refuses the text may then treat it as empty.
 //!
-//! One pass, no tree, and no allocation for objects of usual size. What stands inside the strings
-//! of values is not looked at closely, so that a long query costs little: the reader that comes
-//! after this one checks its escapes anyway.
+//! The check takes one pass, no tree, and no allocation for objects of usual size. Escapes inside string
+//! values are mostly skipped, so that a long query costs little. The next reader checks these escapes.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -20,7 +19,7 @@ use crate::string::{check_surrogates, unescape};
 /// is often put into another one before they see it.
 pub const DEPTH_MAX: usize = 100;
 
-/// Keys of an object that are compared one by one; objects with more get a set.
+/// Number of keys up to which an object's keys are compared one by one. Larger objects get a set.
 const FEW: usize = 8;
 
 /// Why two readers may understand a text differently.
@@ -29,42 +28,42 @@ pub enum Ambiguity {
     /// A key is in an object twice.
     #[error("the key `{key}` is given twice in one object, at byte {at}; give it once")]
     GivenTwice {
-        /// The key, shortened.
+        /// The duplicate key, shortened.
         key: String,
-        /// Where it is given again.
+        /// Position of the second occurrence.
         at: usize,
     },
     /// Lists and objects are nested too deep.
     #[error("lists and objects are nested deeper than {DEPTH_MAX} levels, at byte {at}")]
     TooDeep {
-        /// Where the first one too many begins.
+        /// Position of the first list or object beyond the limit.
         at: usize,
     },
     /// A string has half a surrogate pair.
     #[error("a string has half a surrogate pair, at byte {at}; send both halves or the character")]
     LoneSurrogate {
-        /// Behind which byte.
+        /// Position of the half.
         at: usize,
     },
-    /// A number is beyond what a 64-bit float can hold.
+    /// A number is larger than any 64-bit float.
     #[error("a number is larger than any 64-bit float, at byte {at}; send it as a string")]
     TooLarge {
-        /// Where it begins.
+        /// Position of the number.
         at: usize,
     },
     /// The text is not JSON.
     #[error("it is not JSON at byte {at}")]
     NotJson {
-        /// Where that shows.
+        /// Position of the mistake.
         at: usize,
     },
 }
 
-/// Checks that all readers which take a text for JSON understand it alike. Keys count as equal when
-/// they are once their escapes are taken out.
+/// Checks that all readers that accept a text as JSON understand it equally. Keys are compared without their
+/// escapes.
 ///
 /// # Errors
-/// The first place that can be understood differently.
+/// The first ambiguous place.
 pub fn check_unambiguous(json: &str) -> Result<(), Ambiguity> {
     check_unambiguous_part(json, 0)
 }
@@ -80,11 +79,11 @@ pub fn check_unambiguous_part(json: &str, depth: usize) -> Result<(), Ambiguity>
     walk.end()
 }
 
-/// As [`check_unambiguous`], of an object whose members are handed to `take`, so that no second pass is
-/// needed to find them.
+/// Like [`check_unambiguous`], for an object. `take` receives its members, so that no second pass is needed
+/// to find them.
 ///
 /// # Errors
-/// The first place that can be understood differently, and where the text is no object.
+/// The first ambiguous place. Also fails if the text is not an object.
 pub fn check_members<'a>(json: &'a str, mut take: impl FnMut(Member<'a>)) -> Result<(), Ambiguity> {
     let mut walk = Walk::new(json);
     walk.skip_space();
@@ -98,18 +97,18 @@ pub fn check_members<'a>(json: &'a str, mut take: impl FnMut(Member<'a>)) -> Res
 /// A member of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member<'a> {
-    /// Its key, without escapes.
+    /// The key, without escapes.
     pub key: Cow<'a, str>,
-    /// Its value.
+    /// Place of the value.
     pub value: MemberValue,
 }
 
-/// Where the value of a member stands.
+/// The place of a member's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberValue {
-    /// A string, all of which is checked.
+    /// A string. All of it is checked.
     String(StringSpan),
-    /// Something else. The strings in it are checked as far as [`check_unambiguous`] does.
+    /// Another value. Its strings are checked like in [`check_unambiguous`].
     Other(Range<usize>),
 }
 
@@ -196,7 +195,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Over a string, of which everything is checked.
+    /// Moves over a string and checks all of it.
     fn string(&mut self) -> Result<StringSpan, Ambiguity> {
         let read = self.cursor.string(self.json.as_bytes());
         let span = read.map_err(|_| self.not_json())?;
@@ -234,7 +233,7 @@ impl<'a> Walk<'a> {
         Ok(depth + 1)
     }
 
-    /// Over a comma; false, and over it, at the bracket that closes.
+    /// Moves over a comma and returns true, or over the closing bracket and returns false.
     fn goes_on(&mut self, close: u8) -> Result<bool, Ambiguity> {
         self.skip_space();
         let next = self.peek();
@@ -328,7 +327,7 @@ fn given_twice(key: &str, at: usize) -> Ambiguity {
     Ambiguity::GivenTwice { key: shown, at }
 }
 
-/// The keys of one object so far.
+/// The keys of one object up to the current place.
 #[derive(Default)]
 struct Keys<'a> {
     few: [&'a str; FEW],
@@ -339,7 +338,7 @@ struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// Takes a key in; gives it back when it is there already.
+    /// Adds a key. Returns the key if it already exists.
     fn add(&mut self, key: Cow<'a, str>) -> Option<Cow<'a, str>> {
         let Self { few, count, many } = self;
         let known = &few[..*count];

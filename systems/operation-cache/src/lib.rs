@@ -15,42 +15,42 @@ const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// Longest operation name, and longest variant, that is kept.
 const NAME_BYTES_MAX: usize = 1024;
 
-/// What a cache may hold.
+/// Limits of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Outcomes at most; 0 counts as 1.
+    /// Maximum number of outcomes. 0 counts as 1.
     pub entries: usize,
     /// Bytes at most, of texts, names and outcomes together. An outcome that alone is larger
     /// is not kept.
     pub bytes: usize,
 }
 
-/// How a cache has done so far.
+/// Counters of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheStats {
-    /// Operations found ready.
+    /// Operations found in the cache.
     pub hits: u64,
     /// Operations that had to be prepared.
     pub misses: u64,
-    /// Operations kept now.
+    /// Current number of entries.
     pub entries: usize,
     /// Bytes that they take, roughly.
     pub bytes: usize,
 }
 
-/// What an outcome is found by.
+/// The key of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Key<'a> {
     /// The text of the document.
     pub query: &'a str,
-    /// Which of its operations.
+    /// The name of the operation in the document.
     pub operation_name: Option<&'a str>,
-    /// What else the outcome depends on; usually empty.
+    /// Other inputs of the outcome. Usually empty.
     pub variant: &'a str,
 }
 
 impl<'a> Key<'a> {
-    /// The key of an outcome that depends on nothing else.
+    /// The key of an outcome without other inputs.
     #[must_use]
     pub fn new(query: &'a str, operation_name: Option<&'a str>) -> Self {
         Key {
@@ -71,19 +71,19 @@ impl<'a> Key<'a> {
     }
 }
 
-/// Whether an outcome may be kept. `bytes` is what it takes beside its key, roughly.
+/// Decides if an outcome may be cached. `bytes` is its approximate size without its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     /// It holds for this one time.
     No,
     /// As long as there is room.
     Yes {
-        /// What it takes.
+        /// Approximate size of the outcome.
         bytes: usize,
     },
     /// As long as there is room, and no longer than this.
     For {
-        /// What it takes.
+        /// Approximate size of the outcome.
         bytes: usize,
         /// When it has to be made again.
         time: Duration,
@@ -146,7 +146,7 @@ fn now() -> Instant {
 }
 
 impl<T: Clone> OperationCache<T> {
-    /// An empty cache.
+    /// Creates an empty cache.
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {
         Self {
@@ -175,7 +175,7 @@ impl<T: Clone> OperationCache<T> {
         if entry.is_over() {
             return None;
         }
-        // A write that changes nothing would still take the line from the other workers.
+        // Even a write of the same value would take the cache line from other workers.
         if !entry.used.load(Ordering::Relaxed) {
             entry.used.store(true, Ordering::Relaxed);
         }
@@ -189,10 +189,10 @@ impl<T: Clone> OperationCache<T> {
         made.unwrap_or_else(|never| match never {})
     }
 
-    /// The outcome, made when it is not kept.
+    /// The outcome. If it is not cached, `make` creates it.
     ///
     /// # Errors
-    /// Those of `make`; nothing is kept then.
+    /// The errors of `make`, which are not cached.
     pub fn get_or_try_make<E>(
         &self,
         key: Key<'_>,
@@ -230,7 +230,7 @@ impl<T: Clone> OperationCache<T> {
         Ok(outcome)
     }
 
-    /// What the cache has done so far.
+    /// Counters since the start, and the current size.
     #[must_use]
     pub fn stats(&self) -> CacheStats {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
@@ -272,8 +272,7 @@ impl<T> Kept<T> {
     }
 
     fn find(&self, hash: u64, key: Key<'_>) -> Option<usize> {
-        // The hash finds candidates; the text decides, so that a collision cannot return another
-        // operation.
+        // The hash finds candidates, and the text decides. A collision cannot return another operation.
         let found = self
             .by_text
             .find(hash, |index| self.entry(*index).is_for(key));

@@ -19,12 +19,11 @@ use prost::{DecodeError, Message as _};
 use serde::Serialize;
 use tokio::time::Instant;
 
-/// Quiet time before a response. Longer than the time for which the labs' gateways batch telemetry, which is
-/// a second.
+/// Quiet time before a response. The labs' gateways batch telemetry for a second, and this is longer.
 const QUIET: Duration = Duration::from_millis(1300);
 /// Longest time that it is waited for.
 const QUIET_MAX: Duration = Duration::from_secs(4);
-/// The histogram whose count is reported.
+/// The histogram with the reported count.
 const DURATION: &str = "http.server.request.duration";
 
 /// Counters of the received telemetry.

@@ -18,7 +18,7 @@ use graphql_http::GraphqlRequest;
 use crate::locations::{self, Locations};
 use crate::reviews::{self, Reviews};
 
-/// Responses that one worker caches for one subgraph. If the cache is full, it is cleared.
+/// Maximum of cached responses for one subgraph and worker. A full cache is cleared.
 const KNOWN_MAX: usize = 512;
 
 /// The largest body and the largest answer that are kept, in bytes.

@@ -158,7 +158,7 @@ impl Handler {
         }
     }
 
-    /// Executes each of several requests in turn. The status is always the one of success.
+    /// Executes each of several requests in turn. The status always means success.
     async fn batch(&self, requests: &[&RawValue]) -> Answer {
         let mut body = vec![b'['];
         for request in requests {

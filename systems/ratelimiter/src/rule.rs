@@ -39,7 +39,7 @@ pub struct Rule {
     pub failures_max: u32,
     /// Different e-mails that are forgiven (N).
     pub emails_max: u32,
-    /// The time for which an e-mail counts.
+    /// Period for which an e-mail counts.
     pub mode: Mode,
     /// The rule as its prose says it: the current failure counts, and reaching Y and N suffices.
     pub inclusive: bool,

@@ -1,4 +1,4 @@
-//! Whether a client takes an answer that goes on, event by event, and in which format.
+//! Negotiates the format of an event stream, if the client accepts one.
 
 use super::liked_best;
 
@@ -12,9 +12,9 @@ pub enum EventFormat {
     ServerSent,
 }
 
-/// The format that the client likes best, the first of equals; `None` when it names none.
+/// The format that the client prefers, the first of equals. `None` if it names no format.
 ///
-/// `accept` are the lines of the `Accept` header, which count as one.
+/// `accept` are the lines of the `Accept` header. They count as one list.
 pub fn event_format<'a>(accept: impl Iterator<Item = &'a [u8]>) -> Option<EventFormat> {
     liked_best(accept, |media, mut parameters| {
         if media.eq_ignore_ascii_case("text/event-stream") {

@@ -1,4 +1,4 @@
-//! Where the entries of a request stand in its body, as the check of the body has found them.
+//! Places of a request's entries in its body, found by the check of the body.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use serde::Deserialize;
 
 use super::{DecodeError, Incomplete, from_checked_body_or_hash};
 
-/// Where the entries of one body stand.
+/// Places of the entries of one body.
 ///
-/// A body is read when it is checked and when it is carried out. What the first pass has found saves the
-/// second one most of its work, and the code of another reader.
+/// A body is read twice: for the check and for the execution. The results of the first pass save most of the
+/// work of the second, and the code of another reader.
 #[derive(Clone, Debug, Default)]
 pub struct Entries {
     query: Option<StringSpan>,
@@ -40,7 +40,7 @@ impl Entries {
                 if is_null(&range) => {}
             ("variables", MemberValue::Other(range)) => self.variables = Some(range),
             ("extensions", MemberValue::Other(range)) => self.extensions = Some(range),
-            // What it holds is to be checked to its end, or it has the wrong type.
+            // An unknown key must be checked completely, or a known key has the wrong type.
             _ => self.is_unusual = true,
         }
     }
@@ -54,7 +54,7 @@ impl Entries {
         V: Deserialize<'a>,
         E: Deserialize<'a>,
     {
-        // serde knows what is wrong with what is not found here.
+        // If an entry cannot be read here, serde reports the reason.
         match self.find(body) {
             Some(found) => Ok(found),
             None => from_checked_body_or_hash(body),
@@ -78,7 +78,7 @@ impl Entries {
     }
 }
 
-/// An entry that may be missing; none where it is there and cannot be read.
+/// An optional entry. `None` if the entry exists and cannot be read.
 fn entry<P, T>(place: &Option<P>, read: impl FnOnce(&P) -> Option<T>) -> Option<Option<T>> {
     match place {
         Some(place) => read(place).map(Some),

@@ -154,7 +154,7 @@ impl<'de> Deserialize<'de> for Tree {
     }
 }
 
-/// The text of a tree whose keys are few, some of them with escapes.
+/// The text of a tree with few different keys, some of them with escapes.
 fn text() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("null"),
