@@ -22,7 +22,7 @@ pub enum Place {
     Below,
 }
 
-/// The maximum size that one field adds to a response.
+/// Size of one field in a response, at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// Objects in its value. Each of them contains the fields below.

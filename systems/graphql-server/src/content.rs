@@ -149,7 +149,7 @@ impl<'a> FromIterator<&'a str> for Selected {
     }
 }
 
-/// The limits that one request may still use.
+/// The remaining allowance of one request.
 #[derive(Debug)]
 pub struct Allowance {
     items: AtomicU32,

@@ -71,7 +71,7 @@ fn listen_and_serve(
     let bound = TcpListener::bind(&config.listen)
         // Connections inherit these options.
         .and_then(|listener| chassis::prepare(&listener).map(|()| listener))
-        // The port is known only now if it was 0.
+        // Read only now, because the system chooses the port if it was 0.
         .and_then(|listener| Ok((listener.local_addr()?, listener)));
     let (address, listener) = bound.map_err(|source| ServeError::Listen {
         listen: config.listen.clone(),

@@ -2,7 +2,7 @@
 
 use crate::now;
 
-/// Each turn is timed by itself, so that one that was disturbed does not spoil the others.
+/// Number of turns. Each turn is timed separately, so that a disturbed turn does not spoil the result.
 const TURNS: usize = 9;
 
 /// Prints the time of one call: the mean of `calls`, and of that the best of several turns, because
@@ -23,17 +23,17 @@ pub fn time(name: &str, calls: u32, mut call: impl FnMut()) {
     say(name, best);
 }
 
-/// What stands between two calls in a service that is asked seldom: other programs, which fill the caches.
+/// The state of the caches in a rarely used service: other programs have filled them between two calls.
 #[derive(Clone, Copy, Debug)]
 pub enum Cold {
-    /// What the call needs is no longer beside the core, but in the cache that all cores share.
+    /// The data of the call are no longer in the core's caches, but in the cache that all cores share.
     Core,
-    /// It is in memory.
+    /// The data of the call are only in memory.
     Machine,
 }
 
 impl Cold {
-    /// Some times what server processors have: 1 to 2 MiB a core, and 32 MiB for several.
+    /// A multiple of the caches of server processors: 1 to 2 MiB per core, and 32 MiB shared.
     const fn bytes(self) -> usize {
         match self {
             Self::Core => 8 << 20,
@@ -42,7 +42,7 @@ impl Cold {
     }
 }
 
-/// Calls with cold caches of which the time is taken; each costs the time to fill the caches anew.
+/// Number of timed calls with cold caches. Before each, the bench fills the caches again.
 const COLD_CALLS: usize = 200;
 
 /// Prints the median time of one call before which the caches were filled with something else. Only

@@ -24,13 +24,13 @@ impl Client {
         }
     }
 
-    /// Where the server is.
+    /// Address of the server.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Sends a GET.
+    /// Sends a GET and reads the response.
     pub fn get(&mut self, target: &str) -> Response {
         self.send(&get(target))
     }
@@ -67,10 +67,10 @@ impl Client {
         self.post("/graphql", json!({ "query": query }).to_string())
     }
 
-    /// The value of a series in `/metrics`; `series` is all that stands before the value.
+    /// The value of a series in `/metrics`. `series` is the whole text before the value.
     ///
     /// # Panics
-    /// When the series is missing or its value is no whole number.
+    /// Panics if the series is missing or its value is not a whole number.
     pub fn metric(&mut self, series: &str) -> u64 {
         let text = self.get("/metrics").body;
         let value = text.lines().find_map(|line| line.strip_prefix(series));
@@ -78,7 +78,7 @@ impl Client {
         value.unwrap_or_else(|| panic!("no number after {series} in {text}"))
     }
 
-    /// Sends a request.
+    /// Sends a request and reads the response.
     pub fn send(&mut self, request: &Request<'_>) -> Response {
         self.exchange(&request.to_bytes(), request.method == "HEAD")
     }

@@ -12,13 +12,13 @@ const READ_TIMEOUT: Duration = Duration::from_secs(120);
 /// A request. `Host` and the length of the body are added.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The method, as sent.
+    /// The method in its original case.
     pub method: &'a str,
     /// The path with its parameters.
     pub target: &'a str,
-    /// Further headers.
+    /// Further headers, as name and value.
     pub headers: &'a [(&'a str, &'a str)],
-    /// The body.
+    /// The body, which may be empty.
     pub body: &'a [u8],
 }
 
@@ -45,7 +45,7 @@ pub const fn post_json<'a>(target: &'a str, body: &'a str) -> Request<'a> {
 }
 
 impl Request<'_> {
-    /// As it is sent.
+    /// The bytes of the request.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\nhost: test\r\n", self.method, self.target);
@@ -59,18 +59,18 @@ impl Request<'_> {
     }
 }
 
-/// A response.
+/// A response that was read to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
     /// Names in lower case, in the order they came.
     pub headers: Vec<(String, String)>,
     /// Status line and headers as they came, in lower case.
     pub head: String,
-    /// The body.
+    /// The body as bytes.
     pub bytes: Vec<u8>,
-    /// The body as text; what is not UTF-8 is replaced.
+    /// The body as text. Invalid UTF-8 is replaced.
     pub body: String,
 }
 
@@ -88,7 +88,7 @@ impl Response {
         }
     }
 
-    /// The first value of a header; names are lower case.
+    /// The first value of a header. The name must be in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(found, _)| found == name);
@@ -110,14 +110,14 @@ impl Response {
             .unwrap_or_else(|error| panic!("{error}: {} {}", self.status, self.body))
     }
 
-    /// Whether the server closes the connection after it.
+    /// True if the server closes the connection after this response.
     pub(crate) fn closes(&self) -> bool {
         self.header("connection")
             .is_some_and(|value| value.eq_ignore_ascii_case("close"))
     }
 }
 
-/// One connection; requests on it come one after the other.
+/// One connection. It sends requests one after the other.
 #[derive(Debug)]
 pub struct Connection(BufReader<TcpStream>);
 
@@ -178,15 +178,15 @@ impl Connection {
         let _ = self.0.get_mut().write_all(bytes);
     }
 
-    /// Sends text.
+    /// Sends text, byte for byte.
     pub fn write_text(&mut self, text: &str) {
         self.write(text.as_bytes());
     }
 
-    /// Reads one response; one to HEAD has no body, whatever its length says.
+    /// Reads one response. A response to HEAD has no body, regardless of its length header.
     ///
     /// # Panics
-    /// When no response comes.
+    /// Panics if no response arrives.
     pub fn read(&mut self, is_for_head: bool) -> Response {
         self.try_read(is_for_head)
             .unwrap_or_else(|error| panic!("no response: {error}"))
@@ -195,7 +195,7 @@ impl Connection {
     /// Reads one response, if there is one.
     ///
     /// # Errors
-    /// When the connection ends before, or what comes is not HTTP/1.1.
+    /// Fails if the connection ends before, or the received bytes are not HTTP/1.1.
     pub fn try_read(&mut self, is_for_head: bool) -> io::Result<Response> {
         let line = self.line()?;
         let status = line.split(' ').nth(1).and_then(|code| code.parse().ok());
@@ -216,7 +216,7 @@ impl Connection {
             let header = (name.to_ascii_lowercase(), value.trim().to_owned());
             response.headers.push(header);
         }
-        // Without a length there is no body: the services here send none that is chunked.
+        // Without a length there is no body: the services under test send no chunked bodies.
         let length = response.header("content-length");
         let length = length.map_or(Ok(0), str::parse).map_err(io::Error::other)?;
         if !is_for_head {
@@ -248,7 +248,7 @@ impl Connection {
         }
     }
 
-    /// Waits until the server has closed the connection; false when it broke in another way.
+    /// Waits until the server has closed the connection. False if it broke in another way.
     pub fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
         self.0.read_to_end(&mut rest).is_ok()

@@ -16,14 +16,14 @@ use crate::connection::{Connection, Request, Response};
 
 const NEVER_LOCKED: &str = "no thread locks it, so none can panic with it";
 
-/// A running service; dropping it ends the process.
+/// A running service. Dropping it ends the process.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
     /// The lines of its log that no test has read yet. The mutex is never locked: it lets threads
     /// of a test share the process.
     log: Mutex<Receiver<String>>,
-    /// Where it listens; empty when it was not asked.
+    /// The listening address. Empty if no line with an address was read.
     pub address: String,
 }
 
@@ -39,11 +39,11 @@ impl Process {
         process
     }
 
-    /// Starts a program whose first lines each contain one `http://ADDRESS`. Its own address is the
-    /// first of them. Of a program that prints none, no line is read.
+    /// Starts a program. Its first `N` lines must each contain one `http://ADDRESS`. The first is the
+    /// program's own address. With `N` of 0, no line is read.
     ///
     /// # Panics
-    /// When it cannot be started, or a line has no address.
+    /// Panics if the program cannot be started, or a line has no address.
     #[must_use]
     pub fn start_with_addresses<const N: usize>(command: &mut Command) -> (Self, [String; N]) {
         let spawned = command
@@ -93,7 +93,7 @@ impl Process {
         kilobytes.expect("the peak is in kilobytes") * 1024
     }
 
-    /// A client of it.
+    /// Creates a client of the service.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::new(&self.address)
@@ -152,10 +152,10 @@ impl Process {
         self.wait_with_log().0
     }
 
-    /// Waits for the process to end; gives its status and the lines of its log that were not read.
+    /// Waits for the process to end. Returns its status and the unread lines of its log.
     ///
     /// # Panics
-    /// When the system does not tell.
+    /// Panics if the system does not report the status.
     #[must_use]
     pub fn wait_with_log(mut self) -> (ExitStatus, String) {
         let log = self.log.get_mut().expect(NEVER_LOCKED);
@@ -173,7 +173,7 @@ impl Drop for Process {
     }
 }
 
-/// The lines of a log as they come. A thread reads them, because a service whose log is full waits.
+/// The lines of a log as they arrive. A thread reads them, because a service blocks if its log is full.
 fn lines_of(log: ChildStderr) -> Receiver<String> {
     let (line, lines) = mpsc::channel();
     thread::spawn(move || {
@@ -183,7 +183,7 @@ fn lines_of(log: ChildStderr) -> Receiver<String> {
             .read_until(b'\n', &mut bytes)
             .is_ok_and(|length| length > 0)
         {
-            // The test may not be interested; the pipe is emptied all the same.
+            // The pipe is emptied even if the test does not read the lines.
             let _ = line.send(String::from_utf8_lossy(&bytes).into_owned());
             bytes.clear();
         }

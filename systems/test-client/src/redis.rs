@@ -7,7 +7,7 @@ use std::thread;
 
 use tempfile::TempDir;
 
-/// A running Redis that writes every change to disk before it answers; dropping it ends it.
+/// A running Redis that writes every change to disk before it responds. Dropping it ends the process.
 pub struct Redis {
     process: Option<Child>,
     folder: TempDir,
@@ -33,7 +33,7 @@ impl Redis {
         redis
     }
 
-    /// Its address.
+    /// The URL of this Redis.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
@@ -50,10 +50,10 @@ impl Redis {
         }
     }
 
-    /// Starts it again on the same port and the same files; returns when it accepts connections.
+    /// Starts Redis again on the same port and with the same files. Returns when it accepts connections.
     ///
     /// # Panics
-    /// When it does not start.
+    /// Panics if Redis does not start.
     pub fn resume(&mut self) {
         let mut process = Command::new("redis-server")
             .args(["--port", &self.port.to_string()])
@@ -77,7 +77,7 @@ impl Redis {
                 "redis-server ended"
             );
         }
-        // What it says later must not fill the pipe.
+        // Later output must not fill the pipe.
         thread::spawn(move || log.read_to_string(&mut String::new()));
         self.process = Some(process);
     }

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use granit_parser::{Event, Parser};
 
-/// A file of YAML.
+/// A parsed file of YAML.
 #[derive(Debug)]
 pub struct Yaml {
-    /// As it was written.
+    /// The original text.
     pub text: String,
-    /// Every scalar, in order.
+    /// All scalars, keys included, in order.
     scalars: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ impl Yaml {
         Self { text, scalars }
     }
 
-    /// Whether it has this scalar somewhere.
+    /// True if one of the scalars equals `scalar`.
     #[must_use]
     pub fn has(&self, scalar: &str) -> bool {
         self.scalars.iter().any(|it| it == scalar)

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::token::Keys;
 
-/// Which endpoint a message came to.
+/// The endpoint of a message.
 #[derive(Clone, Copy)]
 pub enum Endpoint {
     StaticSubgraph,
@@ -58,7 +58,7 @@ fn identify_client(mut message: Map<String, Value>, keys: &Keys) -> Map<String, 
     message
 }
 
-/// Does nothing when the headers were not sent.
+/// Has no effect if the message has no headers.
 fn set_header(message: &mut Map<String, Value>, name: &str, values: Value) {
     if let Some(headers) = message.get_mut("headers").and_then(Value::as_object_mut) {
         headers.insert(name.to_owned(), values);

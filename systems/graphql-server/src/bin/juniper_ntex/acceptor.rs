@@ -2,7 +2,7 @@
 //!
 //! ntex's own acceptor takes all queued connections and passes them to its workers through unbounded queues.
 //! They would be counted only there. Each of them has a file descriptor, so a crowd of clients would use all
-//! descriptors, and ntex would then accept no connection for half a second.
+//! descriptors. ntex would then accept no connection for half a second.
 
 use std::io;
 use std::net::TcpListener;

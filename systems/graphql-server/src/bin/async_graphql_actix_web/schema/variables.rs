@@ -1,8 +1,8 @@
 //! A check that async-graphql lacks: do the values of the variables fit their declared types?
 //!
 //! By the GraphQL specification (6.1.2, coercing variable values), a missing or unfitting value is an error
-//! of the whole request, and the server executes no field. The library detects some of them only when a field
-//! reads the value, and then responds with data.
+//! of the whole request. The server then executes no field. The library detects some of them only when a
+//! field reads the value, and then responds with data.
 
 use async_graphql::parser::types::{
     BaseType, OperationDefinition, Type, VariableDefinition as Definition,
