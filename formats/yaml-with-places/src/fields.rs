@@ -1,7 +1,7 @@
-//! Field types that read more from the tree than serde's own do.
+//! Field types that read more from the tree than serde's own types.
 //!
-//! [`At`] keeps the place of a value, [`OneOrMany`] accepts a list or one item, and [`Json`] is
-//! anything at all.
+//! [`At`] keeps the place of a value, [`OneOrMany`] accepts a list or one item, and [`Json`] accepts any
+//! value.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -23,7 +23,7 @@ pub struct At<T> {
     pub value: T,
 }
 
-/// One item, or a list of them.
+/// A list of items, or a single item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OneOrMany<T>(pub Vec<T>);
 
@@ -109,7 +109,7 @@ impl<'de> Deserialize<'de> for Json {
             }
 
             fn visit_f64<E>(self, value: f64) -> Result<String, E> {
-                // As serde_json writes it: Rust would write 1e21 with all its zeros.
+                // In serde_json's format. Rust would write 1e21 with all its zeros.
                 Ok(serde_json::Value::from(value).to_string())
             }
 

@@ -13,7 +13,7 @@ use annotate_snippets::{
 
 use crate::tree::Place;
 
-/// One file as it was read.
+/// The content of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     /// Path of the file, as written by the caller or in an `include`.
@@ -59,14 +59,14 @@ impl Finding {
         self
     }
 
-    /// As [`Finding::help`], when there is any.
+    /// Like [`Finding::help`], if there is advice.
     #[must_use]
     pub fn help_if(mut self, help: Option<String>) -> Finding {
         self.help = help.or(self.help);
         self
     }
 
-    /// Another place that takes part in it.
+    /// Adds another place that belongs to the mistake.
     #[must_use]
     pub fn related(mut self, place: Place, label: impl Into<String>) -> Finding {
         self.related.push((place, label.into()));
@@ -81,9 +81,9 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Adds a mistake, unless the same one is there already: several variants may run into it.
+    /// Adds a mistake, unless it was already added. Several variants may cause the same mistake.
     pub fn add(&mut self, finding: Finding) {
-        // A search of the list: a file has tens of mistakes at most.
+        // A linear search, because a file has tens of mistakes at most.
         if !self.list.contains(&finding) {
             self.list.push(finding);
         }
@@ -126,34 +126,34 @@ impl Findings {
 pub struct Mistake {
     /// The expected and the actual value.
     pub message: String,
-    /// The file it is in.
+    /// The file of the mistake.
     pub file: PathBuf,
     /// Line of the mistake, from 1. It is 1 for a file that could not be read.
     pub line: usize,
     /// Column of the mistake in characters, from 1.
     pub column: usize,
-    /// The bytes of the file that are wrong.
+    /// The wrong bytes of the file.
     pub span: Range<usize>,
     /// Text next to the marked excerpt. It may be empty.
     pub label: String,
     /// Advice for the author of the file.
     pub help: Option<String>,
-    /// Other places that take part in it.
+    /// Other places that belong to the mistake.
     pub related: Vec<Related>,
 }
 
-/// Another place that takes part in a mistake.
+/// Another place that belongs to a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Related {
     /// The role of this place in the mistake.
     pub label: String,
-    /// The file it is in.
+    /// The file of this place.
     pub file: PathBuf,
     /// Line of this place, from 1.
     pub line: usize,
     /// Column of this place in characters, from 1.
     pub column: usize,
-    /// The bytes of the file that take part.
+    /// The bytes of the file at this place.
     pub span: Range<usize>,
 }
 
@@ -183,7 +183,7 @@ impl Mistake {
     }
 }
 
-/// Path, line, column and bytes of a place, kept within the text and on character boundaries.
+/// Path, line, column and bytes of a place, clamped to the text and to character boundaries.
 fn locate(place: Place, sources: &[Source]) -> (PathBuf, usize, usize, Range<usize>) {
     // A caller that could not read a file has no source for it.
     let Some(source) = sources.get(place.source) else {
@@ -227,7 +227,7 @@ impl Mistakes {
         self.list.len()
     }
 
-    /// All of them with excerpts and help, one paragraph each, for a terminal.
+    /// All mistakes with excerpts and advice, one paragraph each, for a terminal.
     #[must_use]
     pub fn render(&self, color: bool) -> String {
         let renderer = if color {

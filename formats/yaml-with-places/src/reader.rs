@@ -13,11 +13,10 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle}
 use crate::mistake::{Finding, Findings};
 use crate::tree::{Entry, Node, Place, Value};
 
-/// Most values in one file, where aliases count as often as they are used. Without a limit, a few
-/// lines of aliases could ask for billions.
+/// Maximum number of values in one file. Each use of an alias counts. Without a limit, a few lines of aliases
+/// could create billions of values.
 const NODES_MAX: usize = 100_000;
-/// Deepest nesting: readers of the tree recurse, and the stack is finite. serde_json has the same
-/// limit.
+/// Deepest nesting. Readers of the tree recurse, and the stack is limited. serde_json has the same limit.
 const DEPTH_MAX: usize = 128;
 
 /// The content of a file.
@@ -27,7 +26,7 @@ pub enum Document {
     Tree(Node),
     /// Only comments, or null.
     Empty,
-    /// Something that is not YAML, which is reported.
+    /// Text that is not YAML. The mistake is reported.
     Unreadable,
 }
 
@@ -50,7 +49,7 @@ pub fn read(source: usize, text: &str, one_document: &str, findings: &mut Findin
             Some(root) => Document::Tree(root),
             None => Document::Empty,
         },
-        // A collection for a key is most often an unquoted template, which then breaks the rest.
+        // A collection as a key is usually an unquoted template, which also breaks the rest.
         Err(_) if builder.has_bad_key => Document::Unreadable,
         Err(finding) => {
             findings.add(finding);
@@ -139,8 +138,8 @@ impl Builder<'_> {
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
             Event::Alias(id) => match self.anchors.get(&id).cloned() {
-                // The copied values count before the copy is stored, so that aliases of aliases end
-                // at the limit.
+                // The copied values are counted before the copy is stored, so that aliases of aliases stop at
+                // the limit.
                 Some(node) => {
                     self.nodes += node.count();
                     self.finish(node, 0)
@@ -211,7 +210,7 @@ impl Builder<'_> {
         self.finish(Node { place, value }, open.anchor)
     }
 
-    /// Puts a complete node where it belongs.
+    /// Adds a complete node to its parent.
     fn finish(&mut self, node: Node, anchor: usize) -> Result<(), Finding> {
         self.nodes += 1;
         // An error and not a finding, because the parser must stop here.
@@ -238,8 +237,7 @@ impl Builder<'_> {
                     _ => {
                         *has_bad_key = true;
                         self.has_bad_key = true;
-                        // A key in its place, so that the value which follows is not taken for a
-                        // key.
+                        // A placeholder key, so that the next node is not taken as a key.
                         *key = Some((String::new(), node.place));
                         let finding = bad_key(node.place, self.text);
                         self.findings.add(finding);
@@ -282,7 +280,7 @@ impl Builder<'_> {
             // Without a position the mistake is shown at the start of the file.
             .unwrap_or(0)
             .min(self.text.len());
-        // At the end of the file the last thing written says more than the emptiness after it.
+        // At the end of the file, the last written character is more helpful than the empty rest.
         let start = match self.text.get(at..).map(str::trim_start) {
             Some("") => self
                 .text
@@ -312,8 +310,8 @@ fn bad_key(place: Place, text: &str) -> Finding {
         .help_if(quote_template(text, place.start))
 }
 
-/// `{{` opens a mapping at the beginning of a value and within flow collections, where a template was
-/// meant.
+/// Advice to quote a template. `{{` opens a mapping at the beginning of a value and within flow collections,
+/// but the author probably meant a template.
 fn quote_template(text: &str, at: usize) -> Option<String> {
     let line_start = text.get(..at)?.rfind('\n').map_or(0, |newline| newline + 1);
     let line = text.get(line_start..)?.lines().next()?;

@@ -40,18 +40,18 @@ impl Misspelling {
 /// The meaning of a key without a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blank {
-    /// As if the key were not there.
+    /// The key counts as missing.
     LeftOut,
-    /// A mistake, where the schema does not allow null.
+    /// A mistake, unless the schema allows null.
     Null,
 }
 
 /// The rules for the structure of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Structure<'a> {
-    /// The JSON Schema, with the definitions that it refers to.
+    /// The JSON Schema, including its definitions.
     pub schema: &'a Schema,
-    /// The forms of text that it names.
+    /// The check for the formats in the schema.
     pub formats: FormatCheck,
     /// The meaning of a key without a value.
     pub blank: Blank,
@@ -75,7 +75,7 @@ impl<'a> Structure<'a> {
         Checker { rules, findings }.value(root, self.schema, at)
     }
 
-    /// The schema that this one stands for, when it is a reference, bare or with a description.
+    /// The target of a schema that is a reference, with or without a description.
     fn resolve(&self, schema: &'a Schema) -> &'a Schema {
         // schemars wraps a reference into `allOf` when the field has a description of its own.
         let path = match &schema["allOf"][0]["$ref"] {
@@ -109,7 +109,7 @@ impl<'a> Structure<'a> {
     fn mismatch(&self, node: &Node, schema: &'a Schema) -> Option<Finding> {
         let kind = node.kind();
         if let Some(choices) = choices(schema) {
-            // `strings` has left null out of the choices.
+            // `strings` has removed null from the choices.
             let is_fine = kind == Kind::Null && admits_null(&schema["enum"]);
             return wrong_choice(node, &choices).filter(|_| !is_fine);
         }
@@ -199,11 +199,11 @@ impl<'a> Checker<'a> {
         Node { place, value }
     }
 
-    /// The branch that a node of this kind can mean decides.
+    /// Checks a node against the first branch that accepts its kind.
     fn any_of(&mut self, node: Node, branches: &[&'a Schema], at: Place) -> Node {
         let rules = self.rules;
-        // By the kind alone: a mapping with a wrong key must be reported as such, and not as
-        // matching no branch.
+        // Selected by the kind alone: a mapping with a wrong key must be reported for that key, and not
+        // because no branch matches.
         let fitting = branches
             .iter()
             .find(|branch| rules.fits(node.kind(), branch));
@@ -246,7 +246,7 @@ impl<'a> Checker<'a> {
             }
             kept.push(entry);
         }
-        // A mistyped key is one mistake and not also a missing key.
+        // A mistyped key is one mistake. It must not also count as a missing key.
         guesses.retain(|guess| !kept.iter().any(|entry| entry.key == guess.key));
         kept.extend(guesses);
         let rules = self.rules;
@@ -264,13 +264,13 @@ impl<'a> Checker<'a> {
         kept
     }
 
-    /// Why a key of a mapping with names for keys is not a name.
+    /// The reason why a key is not a valid name, if the schema restricts the names of keys.
     fn wrong_name(&self, key: &str, schema: &'a Schema) -> Option<Misspelling> {
         let format = schema["propertyNames"]["format"].as_str()?;
         (self.rules.formats)(format, key)?.err()
     }
 
-    /// Reports an unknown key, and gives the entry it was probably meant to be, without a value.
+    /// Reports an unknown key. Returns an entry for the key that was probably meant, without a value.
     fn unknown(&mut self, entry: &Entry, schema: &'a Schema) -> Option<Entry> {
         let known = schema["properties"].as_object().into_iter();
         let known = known.flat_map(|known| known.keys().map(String::as_str));
@@ -299,7 +299,7 @@ fn strings(list: &Schema) -> impl Iterator<Item = &str> {
     items.filter_map(Schema::as_str)
 }
 
-/// The words of a choice, whether written as `enum` or as described constants.
+/// The words of a choice, written as `enum` or as described constants.
 fn choices(schema: &Schema) -> Option<Vec<&str>> {
     if schema["enum"].is_array() {
         return Some(strings(&schema["enum"]).collect());

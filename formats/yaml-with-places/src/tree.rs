@@ -28,16 +28,16 @@ pub struct Node {
 pub enum Value {
     /// A single word, number or text.
     Scalar {
-        /// As written, without quotes: `1.10` is not yet a number.
+        /// The original text without quotes. `1.10` is not yet a number.
         text: String,
         /// True if it has no quotes. Only plain text may be a number.
         plain: bool,
     },
     /// A list, in block or flow style.
     List(Vec<Node>),
-    /// A mapping, in the order it is written. Each key is there once.
+    /// A mapping in its original order, without duplicate keys.
     Map(Vec<Entry>),
-    /// A value that was wrong and has been reported: later checks skip it.
+    /// A reported mistake. Later checks skip it.
     Reported,
 }
 
@@ -56,7 +56,7 @@ pub struct Entry {
 }
 
 impl Node {
-    /// A value that was wrong and has been reported.
+    /// Creates a node for a reported mistake.
     #[must_use]
     pub fn reported(place: Place) -> Node {
         Node {
@@ -136,8 +136,7 @@ impl Node {
         }
     }
 
-    /// The value in the types of JSON. A key without a value counts as left out, unless it says
-    /// `null`.
+    /// The node as a JSON value. A key without a value is left out, unless its value is the word `null`.
     #[must_use]
     pub fn json(&self) -> JsonValue {
         match &self.value {
@@ -180,7 +179,7 @@ pub fn scalar(text: &str, plain: bool) -> JsonValue {
     if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) {
         return text.into();
     }
-    // Integers first: as a float, a large one would lose digits.
+    // Integers first: a large integer would lose digits as a float.
     if let Ok(number) = text.parse::<u64>() {
         return number.into();
     }

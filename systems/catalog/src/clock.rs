@@ -4,7 +4,7 @@ use std::time::{Instant, SystemTime};
 
 use crate::moment::Moment;
 
-/// A point on the clock that never goes back.
+/// The current time on a monotonic clock.
 #[must_use]
 #[expect(
     clippy::disallowed_methods,

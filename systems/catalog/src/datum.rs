@@ -3,7 +3,7 @@
 use crate::id::Id;
 use crate::moment::Moment;
 
-/// A value on its way to a database.
+/// A value for the database.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Datum {
     Id(Id),

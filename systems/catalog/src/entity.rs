@@ -41,7 +41,7 @@ pub(crate) struct LineItem {
     pub(crate) loaded: Option<Arc<Product>>,
 }
 
-/// A row that does not fit its table: the database was changed by another program.
+/// A row that does not match its table, because another program changed the database.
 #[derive(Debug, thiserror::Error)]
 #[error("column {column} of a row is not as the migrations made it: {reason}")]
 pub(crate) struct RowError {
@@ -49,7 +49,7 @@ pub(crate) struct RowError {
     pub(crate) reason: String,
 }
 
-/// A row as the databases give it, columns in the order of the table's description.
+/// A row from a database. The columns are in the order of the table's description.
 pub(crate) trait Row {
     /// The value in the column of this number.
     fn id(&self, column: usize) -> Result<Id, RowError>;

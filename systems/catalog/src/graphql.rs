@@ -1,4 +1,4 @@
-//! GraphQL: a request from a JSON body or a URL, and its execution.
+//! Decodes a GraphQL request from a JSON body or a URL, and executes it.
 
 mod filter;
 mod schema;
@@ -19,12 +19,12 @@ use serde_json::json;
 
 use crate::store::{Store, StoreError};
 
-/// Rows that all lists of one request may have together.
+/// Maximum number of rows in all lists of one request together.
 const ROWS_MAX: u32 = 10_000;
 /// Minimum cost of a statement, in rows. It limits a request to a hundred statements.
 const STATEMENT_ROWS: u32 = 100;
 
-/// The code of an error of a database that has too much to do.
+/// The error code if the database is overloaded.
 const BUSY: &str = "busy";
 
 /// A request with its variables.
@@ -33,31 +33,31 @@ pub(crate) type Question<'a> = GraphqlRequest<'a, Variables>;
 /// The result of a request. The texts are JSON.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It was executed, maybe with errors of fields.
+    /// The operation was executed. Fields may have errors.
     Executed(Vec<u8>),
-    /// It had no result, because the database has too much to do.
+    /// The operation was not executed, because the database is overloaded.
     Busy(Vec<u8>),
-    /// The document or a variable is wrong.
+    /// The document or a variable is invalid.
     Refused(Vec<u8>),
-    /// A GET may not change anything.
+    /// A GET must not execute a mutation.
     MutationByGet,
 }
 
-/// The body of an answer to something that is not a GraphQL request.
+/// The response body for a request that is not GraphQL.
 pub(crate) fn refusal(message: &str) -> Vec<u8> {
     let error = json!({"message": message, "extensions": {"path": "$", "code": "bad-request"}});
     json!({"errors": [error]}).to_string().into_bytes()
 }
 
-/// Why a field has no value.
+/// The reason why a field has no value.
 ///
-/// No `Display` on purpose: async-graphql would take it for a text and lose the code.
+/// It has no `Display` on purpose: async-graphql would convert it to a text and lose the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FieldError {
     Store(StoreError),
     /// An invalid argument. The text describes the expected value.
     Argument(String),
-    /// More rows or statements than one request may have.
+    /// The request needs more rows or statements than the limit.
     TooMuch,
     /// The product of a line item was deleted.
     Gone,
@@ -119,11 +119,11 @@ impl Allowance {
     }
 }
 
-/// The schema of a worker.
+/// The schema of a worker, with its database.
 pub(crate) struct Executor {
     store: Store,
     schema: schema::Schema,
-    /// Most rows of one list.
+    /// Maximum number of rows in one list.
     limit_max: u32,
 }
 

@@ -18,7 +18,7 @@ pub(crate) enum Endpoint {
     Other,
 }
 
-/// Names of endpoints, in their order.
+/// Labels of endpoints, in the order of the enum.
 const ENDPOINTS: [&str; 6] = [
     "product",
     "product_by_pk",
@@ -28,7 +28,7 @@ const ENDPOINTS: [&str; 6] = [
     "other",
 ];
 
-/// Names of classes of statuses, in their order.
+/// Labels of status classes, in order.
 const CLASSES: [&str; 3] = ["2xx", "4xx", "5xx"];
 
 /// Counters since the start.
@@ -44,7 +44,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Counts from zero. Requests with one of these headers are counted separately.
+    /// Starts all counters at zero. Requests with one of these headers are counted separately.
     pub(crate) fn new(headers: &[HeaderName]) -> Self {
         let counted = headers.iter().map(|name| (name.clone(), AtomicU64::new(0)));
         Self {
@@ -53,7 +53,7 @@ impl Metrics {
         }
     }
 
-    /// A request has its answer.
+    /// Counts a response.
     pub(crate) fn answered(&self, endpoint: Endpoint, status: StatusCode) {
         let class = match status.as_u16() {
             500.. => 2,
@@ -63,7 +63,7 @@ impl Metrics {
         add(&self.requests[endpoint as usize][class], 1);
     }
 
-    /// The headers of a request.
+    /// Counts the configured headers of a request.
     pub(crate) fn headers(&self, headers: &HeaderMap) {
         for (name, count) in &self.headers {
             if headers.contains_key(name) {

@@ -29,10 +29,10 @@ pub(crate) const TABLE: &str =
 /// Reads the number of migrations of a database.
 pub(crate) const COUNT: &str = "SELECT COALESCE(MAX(number), 0) FROM catalog_migration";
 
-/// Says that a database has had one.
+/// Records a migration in the database.
 pub(crate) const RECORD: &str = "INSERT INTO catalog_migration (number, name) VALUES ($1, $2)";
 
-/// A database that is ahead of this program.
+/// The database has more migrations than this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it has had {found} migrations, and this program knows {}; use a newer program or another database",

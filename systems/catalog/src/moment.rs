@@ -1,4 +1,4 @@
-//! A point in time, as both databases keep it.
+//! A point in time, in the precision of both databases.
 
 use std::str::FromStr;
 
@@ -18,7 +18,7 @@ const TEXT_LENGTH: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(i64);
 
-/// Why a text is no point in time.
+/// The text is not a valid point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected a time with its offset, such as 2023-01-27T12:00:00+00:00, in the years 1 to 9999"
@@ -39,12 +39,11 @@ impl Moment {
         self.0
     }
 
-    /// The text, without an allocation.
+    /// Passes the text to `take`, without an allocation.
     fn with_text<T>(self, take: impl FnOnce(&str) -> T) -> T {
         let timestamp = Timestamp::from_microsecond(self.0).expect("years 1 to 9999 are in range");
         let at = Offset::UTC.to_datetime(timestamp);
-        // Filled in place: an answer of 100 rows has 200 times, and each text would be an
-        // allocation.
+        // Filled in place: a response of 100 rows has 200 times, and each text would need an allocation.
         let mut text = *b"0000-00-00T00:00:00.000000+00:00";
         let mut put = |from: usize, digits: usize, number: i32| {
             let mut rest = number;
@@ -68,7 +67,7 @@ impl FromStr for Moment {
     type Err = MomentError;
 
     fn from_str(text: &str) -> Result<Self, MomentError> {
-        // Longer ones carry names of time zones or digits that are not kept.
+        // Longer texts contain names of time zones or digits that the databases do not keep.
         if text.len() > TEXT_LENGTH {
             return Err(MomentError);
         }

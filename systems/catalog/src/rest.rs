@@ -16,7 +16,7 @@ use crate::metrics::Endpoint;
 use crate::select::{Column, Select, Test};
 use crate::store::{Store, StoreError, Visitor};
 
-/// Rows of a list when no limit is given.
+/// Number of rows in a list without a limit.
 pub(crate) const LIMIT_DEFAULT: u32 = 100;
 /// Largest `offset` of a list. To skip more rows, a client filters by the last id.
 pub(crate) const OFFSET_MAX: u32 = 1_000_000;
@@ -30,7 +30,7 @@ pub(crate) enum Route<'a> {
     LineItem(&'a str),
 }
 
-/// A refusal: status, code and text.
+/// A refusal, with its status, code and text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RestError {
     pub(crate) status: StatusCode,
@@ -59,7 +59,7 @@ impl RestError {
         Self::new(StatusCode::BAD_REQUEST, "bad-request", message)
     }
 
-    /// No endpoint has this path.
+    /// A refusal because no endpoint has this path.
     pub(crate) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", "Endpoint not found")
     }
@@ -132,7 +132,7 @@ impl<'a> Route<'a> {
         })
     }
 
-    /// The question, with its variables filled in.
+    /// The query with its variables.
     fn select(&self, parameters: &str, limit_max: u32) -> Result<Select, RestError> {
         let (table, filter) = match self {
             Self::Products => (Product::TABLE, "name"),
@@ -140,15 +140,15 @@ impl<'a> Route<'a> {
             Self::Product(id) => return by_id(Product::TABLE, id, parameters),
             Self::LineItem(id) => return by_id(LineItem::TABLE, id, parameters),
         };
-        // The default is bounded as well, for an operator may have set a lower limit.
+        // The default is also limited, because an operator may have configured a lower maximum.
         let mut select = Select::of(table, LIMIT_DEFAULT.min(limit_max));
         for (name, value) in form_urlencoded::parse(parameters.as_bytes()) {
             match &*name {
-                // Null: as if it were not there.
+                // An empty value means null, like a missing variable.
                 known if value.is_empty() && ["limit", "offset", filter].contains(&known) => {}
                 "limit" => select.limit(bounded("limit", &value, limit_max)?),
                 "offset" => select.skip(bounded("offset", &value, OFFSET_MAX)?),
-                // A list has one filter, so `name` of line items is as unknown as any other word.
+                // Each list has one filter, so for line items `name` is an unknown variable.
                 "name" if filter == "name" => {
                     let text = text("name", value)?;
                     select.test(Column::NAME, Test::Equal(Datum::Text(text)));
@@ -201,7 +201,7 @@ fn bounded(name: &str, value: &str, max: u32) -> Result<u32, RestError> {
     })
 }
 
-/// A text that both databases can hold.
+/// Checks that both databases can store a text.
 fn text(name: &str, value: Cow<'_, str>) -> Result<String, RestError> {
     if value.contains('\0') {
         let message = format!("variable \"{name}\": expected a text without U+0000");

@@ -78,7 +78,7 @@ pub(crate) struct Select {
 }
 
 impl Select {
-    /// The first rows, by id.
+    /// Selects the first rows by id.
     pub(crate) fn of(table: &'static Table, limit: u32) -> Self {
         Self {
             table,
@@ -89,7 +89,7 @@ impl Select {
         }
     }
 
-    /// The row with this id.
+    /// Selects the row with this id.
     pub(crate) fn by_id(table: &'static Table, id: Id) -> Self {
         let mut select = Self::of(table, 1);
         select.test(Column::ID, Test::Equal(Datum::Id(id)));
@@ -106,19 +106,19 @@ impl Select {
         self.offset = offset;
     }
 
-    /// Leaves out rows that do not pass.
+    /// Excludes rows that do not pass the test.
     pub(crate) fn test(&mut self, column: Column, test: Test) {
         self.tests.push((column, test));
     }
 
-    /// Sorts by this column where those before it are equal. A column twice sorts once.
+    /// Sorts by this column if all columns before it are equal. A repeated column has no effect.
     pub(crate) fn sort(&mut self, column: Column, direction: Direction) {
         if self.order.iter().all(|(sorted, _)| *sorted != column) {
             self.order.push((column, direction));
         }
     }
 
-    /// The statement that asks for the rows.
+    /// Writes the SQL statement of the query.
     pub(crate) fn into_statement(self, dialect: Dialect) -> Statement {
         let mut statement = Statement {
             text: format!(
@@ -153,7 +153,7 @@ impl Select {
         if !is_total {
             statement.add(format_args!("id ASC"));
         }
-        // As parameters, not as text: equal questions with other pages must have one statement.
+        // As parameters and not as text, so that all pages of a query share one statement.
         statement.add_datum(" LIMIT ", Datum::Count(self.limit.into()), "");
         statement.add_datum(" OFFSET ", Datum::Count(self.offset.into()), "");
         statement
@@ -161,7 +161,7 @@ impl Select {
 }
 
 impl Statement {
-    /// A new row with these values.
+    /// A statement that inserts a row with these values.
     pub(crate) fn insert(table: &'static Table, data: Vec<Datum>) -> Self {
         let columns = names(table.columns);
         let mut statement = Self {
@@ -173,13 +173,12 @@ impl Statement {
             statement.add_datum(link, datum, "");
             link = ", ";
         }
-        // The row as the database has it, defaults and rounding included, without a second
-        // statement.
+        // Returns the row as the database stored it, with defaults and rounding, without a second statement.
         statement.add(format_args!(") RETURNING {columns}"));
         statement
     }
 
-    /// Other values in some columns of the row with this id.
+    /// A statement that updates some columns of the row with this id.
     pub(crate) fn update(table: &'static Table, id: Id, values: Vec<(Column, Datum)>) -> Self {
         let mut statement = Self {
             text: format!("UPDATE {} SET ", table.name),
@@ -196,7 +195,7 @@ impl Statement {
         statement
     }
 
-    /// The row with this id is no more.
+    /// A statement that deletes the row with this id.
     pub(crate) fn delete(table: &'static Table, id: Id) -> Self {
         let mut statement = Self {
             text: format!("DELETE FROM {}", table.name),
@@ -215,7 +214,7 @@ impl Statement {
 
     fn add_datum(&mut self, before: &str, datum: Datum, after: &str) {
         self.data.push(datum);
-        // Parameters appear in the order of their numbers, and both databases count them so.
+        // Parameters appear in the order of their numbers, and both databases number them that way.
         let number = self.data.len();
         self.add(format_args!("{before}${number}{after}"));
     }
@@ -305,7 +304,7 @@ mod tests {
     }
 
     proptest! {
-        /// No value can reach the text: it is the same for any two values.
+        /// Values cannot influence the text: it is equal for any two values.
         #[test]
         fn the_text_does_not_depend_on_values(
             tests in prop::collection::vec(test(), 0..6),

@@ -1,7 +1,7 @@
-//! From the command line to a stopped server.
+//! Runs the server from the command line to its stop.
 //!
-//! Each worker has its own connections to the database. The counters, and the writing thread of
-//! SQLite, are all that workers share.
+//! Each worker has its own connections to the database. Workers share only the counters and the writing
+//! thread of SQLite.
 
 use std::ffi::OsString;
 use std::io;
@@ -46,7 +46,8 @@ fn prepare_and_serve(config: &Config) -> Result<(), ServeError> {
         runtime.block_on(Prepared::new(config))?.close();
         return Ok(());
     }
-    // The port is bound first: making the tables may take minutes, which a port in use would waste.
+    // The port is bound first. Creating the tables may take minutes, which would be wasted if the port is in
+    // use.
     let listener = TcpListener::bind(&config.listen).map_err(|source| ServeError::Listen {
         listen: config.listen.clone(),
         source,

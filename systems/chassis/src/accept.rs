@@ -1,4 +1,4 @@
-//! Accepting connections, with pauses when the process has too many.
+//! Accepts connections, and pauses if the process has too many.
 
 use std::future::Future;
 use std::io;
@@ -11,17 +11,17 @@ use std::time::Duration;
 use crate::connection_table::{ConnectionTable, Slot};
 use crate::listener::Listener;
 
-/// Pause after a connection could not be accepted.
+/// Pause after an error of `accept`.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Pause after a connection was accepted while nearly all places are taken.
 const CROWD_PAUSE: Duration = Duration::from_millis(1);
 
-/// Most pauses for workers that have not accepted their connections. The workers may be busy, but an endless
-/// wait would keep all clients out.
+/// Maximum number of pauses for workers that have not taken their connections. The workers may be busy, but
+/// an endless wait would keep all clients out.
 const CROWD_PAUSES_MAX: u32 = 100;
 
-/// Logs why a connection was not accepted, and waits a little.
+/// Logs an error of `accept`, and waits a moment.
 pub async fn pause_after(table: &ConnectionTable, error: &io::Error) {
     // Most likely the process has no file descriptors left until connections end. Without the pause, `accept`
     // would fail in a busy loop.
@@ -63,7 +63,7 @@ pub async fn accept(
         loop {
             match std::future::poll_fn(|task| listener.poll_accept(task)).await {
                 Ok((stream, peer)) => {
-                    // Refused: closed at once, before a worker hears of it.
+                    // Refused connections are closed at once, before they reach a worker.
                     if let Ok(slot) = table.take(Some(peer.ip())) {
                         give(stream, slot.given()).await;
                     }

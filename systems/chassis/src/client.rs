@@ -11,8 +11,8 @@ use crate::connection_table::Network;
 pub struct Client(Option<Network>);
 
 impl Client {
-    /// All programs of this machine (127.0.0.1, ::1, Unix sockets), a proxy among them. The limits by
-    /// address do not count them.
+    /// All programs on this machine (127.0.0.1, ::1, Unix sockets), including a proxy. The limits by address
+    /// do not apply to them.
     pub const THIS_MACHINE: Self = Self(None);
 
     /// Returns the client that connects from an address.

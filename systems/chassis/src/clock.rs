@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// Now, on the clock that never goes back.
+/// The current time on a monotonic clock.
 #[expect(
     clippy::disallowed_methods,
     reason = "the named place for the whole crate"

@@ -20,11 +20,11 @@ use hyper_util::rt::TokioIo;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
 
-/// Read at a time while a connection is not registered.
+/// Bytes of one read while a connection is not registered.
 const READ_BYTES: usize = 8 * 1024;
 
-/// A client's connection, as hyper reads and writes it. [`ConnectionHandle::serve`] must drive the
-/// future that hyper makes of it.
+/// A client's connection for hyper. [`ConnectionHandle::serve`] must drive the future that hyper creates from
+/// it.
 #[derive(Debug)]
 pub struct Connection(ConnectionHandle);
 
@@ -37,9 +37,9 @@ struct State {
     socket: RefCell<Socket>,
     /// True if a reader waits and no waker is registered for it.
     is_awaited: Cell<bool>,
-    /// All that had arrived was read.
+    /// True if all received bytes were read.
     is_drained: Cell<bool>,
-    /// The next answer is the last.
+    /// True if the next response is the last.
     is_ending: Cell<bool>,
 }
 
@@ -54,7 +54,7 @@ enum Socket {
 }
 
 impl Connection {
-    /// Takes a socket that does not block.
+    /// Wraps a non-blocking socket.
     #[must_use]
     pub fn new(socket: TcpStream) -> Self {
         Self(ConnectionHandle(Rc::new(State {
@@ -65,7 +65,7 @@ impl Connection {
         })))
     }
 
-    /// A handle for the task that serves it.
+    /// A handle for the task that serves the connection.
     #[must_use]
     pub fn handle(&self) -> ConnectionHandle {
         self.0.clone()
@@ -73,17 +73,16 @@ impl Connection {
 
     fn flags(&self) -> SendFlags {
         let mut flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        // The system then keeps a partial segment for the end of the connection, which follows.
+        // The system then keeps a partial segment until the connection ends.
         flags.set(SendFlags::MORE, self.0.0.is_ending.get());
         flags
     }
 }
 
 impl ConnectionHandle {
-    /// Learns from a request that is answered next whether that answer is the last.
+    /// Finds out from a request if its response is the last on the connection.
     ///
-    /// A last answer may be kept until the connection ends, so it must not come in pieces with
-    /// pauses between.
+    /// A last response may be kept until the connection ends, so it must not be sent in pieces with pauses.
     pub fn learn<B>(&self, request: &Request<B>) {
         let is_last = is_last(request.version(), request.headers());
         self.0.is_ending.set(is_last);
@@ -94,8 +93,7 @@ impl ConnectionHandle {
         let mut work = std::pin::pin!(work);
         std::future::poll_fn(|task| {
             let done = work.as_mut().poll(task);
-            // After the poll and not during it: hyper may find other work to do before it really
-            // waits.
+            // After the poll, because hyper may find other work before it really waits.
             if done.is_pending() && self.0.is_awaited.take() {
                 self.0.socket.borrow_mut().wait(task);
             }
@@ -148,7 +146,7 @@ impl Socket {
         }
     }
 
-    /// Wakes the task when there is something to read, or at once when there never will be.
+    /// Wakes the task when bytes have arrived, or at once if reading has failed.
     fn wait(&mut self, task: &mut Context<'_>) {
         let is_there = match self.watched() {
             Ok(socket) => socket.inner().poll_read_ready(task).is_ready(),
@@ -169,7 +167,7 @@ impl Read for Connection {
     ) -> Poll<io::Result<()>> {
         let state = &self.0.0;
         let mut socket = state.socket.borrow_mut();
-        // Once registered, tokio's own reads know when to wait.
+        // Once registered, tokio's reads handle waiting.
         let Socket::Fresh(fresh) = &*socket else {
             return socket.watched()?.poll_read(task, into);
         };
@@ -201,8 +199,8 @@ impl Write for Connection {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let mut socket = self.0.0.socket.borrow_mut();
-        // Straight to the system: an answer nearly always fits the socket's buffer, and then no
-        // registration is needed.
+        // Directly to the system: a response nearly always fits into the socket's buffer, so no registration
+        // is needed.
         match rustix::net::send(socket.descriptor()?, bytes, self.flags()) {
             Ok(count) => Poll::Ready(Ok(count)),
             Err(error) => {

@@ -21,7 +21,7 @@ use tokio::sync::futures::Notified;
 use crate::clock;
 use crate::limits::Most;
 
-/// Time between two lines of the log about connections that were refused or closed.
+/// Minimum time between two log lines about refused or closed connections.
 const LOG_PAUSE: Duration = Duration::from_secs(1);
 
 /// Counts the connections of a process.
@@ -36,9 +36,9 @@ pub struct ConnectionTable {
     accepted: AtomicU64,
     refused: [AtomicU64; Refusal::ALL.len()],
     closed: [AtomicU64; Cause::ALL.len()],
-    /// Times that the process was out of file descriptors. Workers see that it grows.
+    /// Number of times that the process had no free file descriptor. Workers notice changes.
     shortages: AtomicU64,
-    /// Wakes the workers that look at their connections only once in a while.
+    /// Wakes workers that sweep rarely.
     alarm: Notify,
     notes: Mutex<Notes>,
 }
@@ -50,7 +50,7 @@ struct Notes {
     unsaid: u64,
 }
 
-/// Why a connection was not served.
+/// The reason for a refused connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Too many connections are open in total.
@@ -63,16 +63,16 @@ impl Refusal {
     const ALL: [(Self, &'static str); 2] = [(Self::Total, "total"), (Self::Address, "address")];
 }
 
-/// Why the service closed a connection before its client did.
+/// The reason why the service closed a connection before its client did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// No head of a request in time.
+    /// The head of a request did not arrive in time.
     Head,
-    /// No request for too long.
+    /// No request arrived for too long.
     Idle,
-    /// The client does not take its answer.
+    /// The client does not read its response.
     Write,
-    /// Answers that clients do not take fill the memory.
+    /// Responses that clients do not read use too much memory.
     Memory,
     /// The connection was idle and made room for a new connection.
     Room,
@@ -103,7 +103,7 @@ impl Network {
     /// and load generators and local proxies connect only from there. Other loopback addresses count as
     /// separate clients, for example in tests.
     pub(crate) fn of(address: IpAddr) -> Option<Self> {
-        // An IPv4 client of a socket for both.
+        // An IPv4 client on a socket for both IP versions.
         let address = address.to_canonical();
         match address {
             IpAddr::V4(Ipv4Addr::LOCALHOST) | IpAddr::V6(Ipv6Addr::LOCALHOST) => None,
@@ -117,7 +117,7 @@ impl Network {
     }
 }
 
-/// A connection that counts as open. Dropping it ends that.
+/// The place of an open connection. Dropping it frees the place.
 #[derive(Debug)]
 pub struct Slot {
     table: Arc<ConnectionTable>,
@@ -151,7 +151,7 @@ impl ConnectionTable {
         })
     }
 
-    /// Counts connections against other limits from now on. Open ones stay.
+    /// Changes the limits. Open connections stay.
     pub fn set(&self, most: Most) {
         self.total.store(most.total, Relaxed);
         self.per_address.store(most.per_address, Relaxed);
@@ -181,7 +181,7 @@ impl ConnectionTable {
     }
 
     fn admit(self: &Arc<Self>, network: Option<Network>) -> Result<Slot, Refusal> {
-        // Counted first, so that two threads cannot both take the last place. Relaxed, because the
+        // Counted before the check, so that two threads cannot both take the last place. Relaxed, because the
         // count orders no other memory.
         let before = self.open.fetch_add(1, Relaxed);
         let mut slot = Slot {
@@ -228,7 +228,7 @@ impl ConnectionTable {
                 | io::ErrorKind::Interrupted
         );
         if is_gone {
-            // It concerns one client, which left before it was accepted.
+            // The error concerns one client that left before it was accepted.
             return false;
         }
         let code = error.raw_os_error();
@@ -243,12 +243,12 @@ impl ConnectionTable {
         true
     }
 
-    /// Makes every worker look at its connections soon: something is short.
+    /// Makes every worker sweep soon, because a resource is short.
     pub(crate) fn alarm(&self) {
         self.alarm.notify_waiters();
     }
 
-    /// Waits for an alarm from now on.
+    /// Waits for alarms after this call.
     pub(crate) fn alarmed(&self) -> Notified<'_> {
         self.alarm.notified()
     }
@@ -261,14 +261,14 @@ impl ConnectionTable {
         let place = Cause::ALL.iter().position(|(it, _)| *it == cause);
         let place = place.expect("`ALL` lists every cause");
         self.closed[place].fetch_add(1, Relaxed);
-        // A quiet client is no news.
+        // Idle timeouts are normal and not logged.
         if cause != Cause::Idle {
             let name = Cause::ALL[place].1;
             self.log(|more| tracing::warn!(cause = name, more, "a connection was closed"));
         }
     }
 
-    /// Connections that were closed for a cause.
+    /// Number of connections closed for this cause.
     #[cfg(test)]
     pub(crate) fn count(&self, cause: Cause) -> u64 {
         let place = Cause::ALL.iter().position(|(it, _)| *it == cause);
@@ -292,7 +292,7 @@ impl ConnectionTable {
         }
         let more = std::mem::take(&mut notes.unsaid);
         notes.told = Some(now);
-        // Before the line is written, which may take long.
+        // Released before the line is written, which may take long.
         drop(notes);
         line(more);
     }
@@ -309,7 +309,7 @@ impl Slot {
         Arc::ptr_eq(&self.table, table)
     }
 
-    /// It is given to a worker, which has to take it up.
+    /// Marks the connection as assigned to a worker that has not taken it yet.
     #[must_use]
     pub fn given(mut self) -> Self {
         if !std::mem::replace(&mut self.is_arriving, true) {
@@ -318,7 +318,7 @@ impl Slot {
         self
     }
 
-    /// The worker has taken it up. [`Tracker::begin`](crate::Tracker::begin) says so, too.
+    /// Marks the connection as taken by its worker. [`Tracker::begin`](crate::Tracker::begin) calls it too.
     pub fn arrived(&mut self) {
         if std::mem::take(&mut self.is_arriving) {
             self.table.arriving.fetch_sub(1, Relaxed);
@@ -334,7 +334,7 @@ impl Drop for Slot {
             && let Entry::Occupied(mut count) = self.table.networks().entry(network)
         {
             *count.get_mut() -= 1;
-            // Otherwise a client with many addresses would fill the memory.
+            // Removed, or a client with many addresses would fill the memory.
             if *count.get() == 0 {
                 count.remove();
             }
@@ -422,7 +422,7 @@ mod tests {
         let open = ["127.0.0.1", "127.0.0.1", "::1"].map(|it| table.take(peer(it)).unwrap());
         assert_eq!(table.take(peer("127.0.0.1")).unwrap_err(), Refusal::Total);
         drop(open);
-        // Another address of it is another client.
+        // Another address of this machine counts as another client.
         let other = table.take(peer("127.0.0.2")).unwrap();
         assert_eq!(table.take(peer("127.0.0.2")).unwrap_err(), Refusal::Address);
         drop(other);

@@ -18,7 +18,7 @@ pub struct HostFlags {
     pub allowed_hosts: Vec<String>,
 }
 
-/// A request came under a name that is not of this machine.
+/// The host name of a request does not belong to this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected a header `Host` with `localhost` or an IP address, because this service is for this \
@@ -27,7 +27,7 @@ pub struct HostFlags {
 pub struct ForeignHost;
 
 impl ForeignHost {
-    /// The status of the answer: Misdirected Request.
+    /// The status of the response: Misdirected Request.
     pub const STATUS: hyper::StatusCode = hyper::StatusCode::MISDIRECTED_REQUEST;
 }
 
@@ -38,12 +38,13 @@ pub struct Hosts(Rule);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rule {
     Any,
-    /// Names of this machine, and these.
+    /// Names of this machine, and these additional names.
     Local(Arc<[String]>),
 }
 
 impl Hosts {
-    /// The rule of a service that listens on `address`. One that other machines reach has any name.
+    /// The rule of a service that listens on `address`. If other machines can reach it, every name is
+    /// allowed.
     #[must_use]
     pub fn of(address: IpAddr, flags: &HostFlags) -> Self {
         let names = flags.allowed_hosts.iter().map(|name| name.trim());
@@ -54,17 +55,17 @@ impl Hosts {
         Self(Rule::Local(names.into_iter().map(str::to_owned).collect()))
     }
 
-    /// Checks the names in the head of a request.
+    /// Checks the host names in the head of a request.
     ///
     /// # Errors
-    /// When one of them is neither of this machine nor allowed.
+    /// Fails if a name neither belongs to this machine nor is allowed.
     pub fn check(&self, headers: &HeaderMap, target: &Uri) -> Result<(), ForeignHost> {
         let Rule::Local(allowed) = &self.0 else {
             return Ok(());
         };
         let lines = headers.get_all(HOST).iter();
         let lines = lines.map(|line| line.to_str().unwrap_or_default());
-        // HTTP/2 has it in the place of the header, and so may an HTTP/1.1 request.
+        // HTTP/2 uses the target instead of the header, and HTTP/1.1 may use it too.
         let target = target.authority().map(|it| it.as_str());
         // A request without `Host` is HTTP/1.0, which no browser sends.
         let is_allowed = |host: &str| {

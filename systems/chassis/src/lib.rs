@@ -44,10 +44,10 @@ pub use serve::{serve, stop_signal};
 pub use tracker::{Exchange, Portion, Tracked, TrackedBody, TrackedIo, Tracker, Work, count_rests};
 pub use worker::{Handler, Worker, worker_thread};
 
-/// The whole program: from the command line to a stopped service.
+/// Runs the whole program, from the command line to a stopped service.
 ///
-/// The log is open at `log_level` before `serve` begins. Ends with 2 when the command line is wrong,
-/// with 1 and a line on standard error when `serve` fails, with 0 otherwise.
+/// The log is opened at `log_level` before `serve` begins. The exit code is 2 for a wrong command line and 1
+/// if `serve` fails, with a line on standard error. Otherwise it is 0.
 pub fn run<C, E: Error>(
     config: Result<C, clap::Error>,
     log_level: impl FnOnce(&C) -> Level,
@@ -62,7 +62,7 @@ pub fn run<C, E: Error>(
             return ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2));
         }
     };
-    // Only now: the level is part of the command line.
+    // Opened only now, because the level is part of the command line.
     telemetry::log::open(log_level(&config));
     match serve(&config) {
         Ok(()) => ExitCode::SUCCESS,

@@ -14,7 +14,7 @@ use tokio::io::Interest;
 /// fill buffers that our limits do not cover. Bytes in flight are not counted: long and fast links stay full.
 const UNSENT_MAX: u32 = 128 * 1024;
 
-/// Connections that may wait to be accepted, where the system allows as many.
+/// Maximum number of connections in the accept queue, if the system allows it.
 const QUEUE: u16 = 4096;
 
 /// Prepares a listener. Its connections send small writes without delay and buffer few unsent bytes.
@@ -24,7 +24,7 @@ const QUEUE: u16 = 4096;
 pub fn prepare(listener: &TcpListener) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     set_queue(listener, QUEUE)?;
-    // Connections inherit both, which spares system calls for each.
+    // Connections inherit both options, which saves system calls for each connection.
     rustix::net::sockopt::set_tcp_nodelay(listener, true)?;
     socket2::SockRef::from(listener).set_tcp_notsent_lowat(UNSENT_MAX)
 }
@@ -45,16 +45,15 @@ fn set_queue(listener: &TcpListener, connections: u16) -> io::Result<()> {
 /// [`Connection`](crate::Connection).
 #[derive(Debug)]
 pub struct Listener {
-    /// The listener, as a stream: of tokio's sockets, only this kind lets its owner make the system
-    /// calls.
+    /// The listener as a stream, because tokio lets the owner make system calls only on this kind of socket.
     socket: tokio::net::TcpStream,
 }
 
 impl Listener {
-    /// Registers a listener that does not block.
+    /// Registers a non-blocking listener.
     ///
     /// # Errors
-    /// When the system has no more file descriptors.
+    /// Fails if the system has no more file descriptors.
     pub fn new(listener: TcpListener) -> io::Result<Self> {
         let listener = TcpStream::from(OwnedFd::from(listener));
         let socket = tokio::net::TcpStream::from_std(listener)?;
@@ -70,12 +69,12 @@ impl Listener {
             // A loop, because `try_io` clears the readiness if `accept` finds no connection. The task must
             // then be registered again.
             ready!(self.socket.poll_read_ready(task))?;
-            // Set by the same call, which spares one for each connection.
+            // Set in the same call, which saves a system call per connection.
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             let accept = || Ok(rustix::net::acceptfrom_with(&self.socket, flags)?);
             match self.socket.try_io(Interest::READABLE, accept) {
                 Ok((socket, peer)) => {
-                    // A client that is gone again may have no address.
+                    // A client that has already left may have no address.
                     let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
                     let gone = io::ErrorKind::ConnectionAborted;
                     return Poll::Ready(peer.map(|peer| (socket.into(), peer)).ok_or(gone.into()));

@@ -38,7 +38,7 @@ use passes::Passes;
 pub use passes::count_rests;
 use ticks::{TICK, Ticks, Turn};
 
-/// The longest time between two looks.
+/// The longest interval between two sweeps.
 const CALM: Duration = Duration::from_secs(1);
 /// Divisor of the shortest timeout. The quotient is the interval between sweeps while no resource is short. A
 /// connection is closed at most this much too late.
@@ -62,7 +62,7 @@ struct Registry {
     /// Counter of periods of half the write timeout. See `answer`.
     epoch: Cell<u32>,
     epoch_began: Cell<u32>,
-    /// Shortages of descriptors that were answered with closed connections.
+    /// Descriptor shortages that this worker has already handled by closing connections.
     shortages: Cell<u64>,
     /// Number of connections that received an order to end and have not ended yet.
     leaving: Cell<usize>,
@@ -79,14 +79,14 @@ pub struct Tracked(Rc<State>);
 /// The state of a connection.
 #[derive(Debug)]
 struct State {
-    /// Held until the last work for the connection ends, which may be after its own end.
+    /// Held until the last work for the connection ends, which may be after the connection itself.
     slot: Slot,
     registry: Rc<Registry>,
-    /// The place in the registry.
+    /// The index in the registry.
     index: Cell<usize>,
     /// The waker of the task that drives the connection.
     driver: RefCell<Option<Waker>>,
-    /// Times that the driver was polled.
+    /// Number of polls of the driver.
     turn: Cell<u32>,
     /// The turn that last admitted a request of this connection.
     served: Cell<Option<u32>>,
@@ -96,25 +96,25 @@ struct State {
     active: Cell<u32>,
     /// Requests in progress, including requests that their client has cancelled.
     working: Cell<u32>,
-    /// The tick at which the connection began, became idle, or got the first byte of a head.
+    /// The tick at which the connection began, became idle, or received the first byte of a head.
     since: Cell<u32>,
-    /// The number of that beginning.
+    /// The number of that event, in the order of all events.
     beginning: Cell<u64>,
-    /// A head has begun. True at first: a connection should begin with one.
+    /// True if a head has begun. Initially true, because a connection should begin with a head.
     in_head: Cell<bool>,
-    /// Since when the system takes no more bytes for the client.
+    /// The tick since which the system accepts no more bytes for the client.
     blocked: Cell<Option<u32>>,
     /// Bytes that the system accepted since then and that do not count as progress yet.
     credit: Cell<usize>,
-    /// Bytes of answers that are not written.
+    /// Bytes of responses that are not written yet.
     unsent: Cell<usize>,
     /// Unwritten bytes of responses that were handed to another server, by the last reading.
     held: Cell<usize>,
     /// Reads the unwritten bytes from a server that writes to its own socket.
     gauge: RefCell<Option<Gauge>>,
-    /// The tick at which one of them was written.
+    /// The tick at which a response byte was last written.
     taken: Cell<u32>,
-    /// Parts of answers that wait, by the epoch of their last progress, modulo 4.
+    /// Number of unwritten response parts, by the epoch of their last progress, modulo 4.
     waiting: [Cell<u32>; 4],
     answered: Cell<u32>,
     cancelled: Cell<u32>,
@@ -124,11 +124,11 @@ struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Serve,
-    /// Take no more requests, finish those under way.
+    /// Accept no more requests, and finish the current ones.
     Finish,
     /// Like `Finish`, but requests that are unfinished at this tick are dropped.
     FinishBy(u32),
-    /// Drop, unless a request has arrived.
+    /// Close the connection, unless a request has arrived.
     MakeRoom,
     Drop,
     /// The connection has ended and accepts no more orders.
@@ -163,12 +163,12 @@ impl Tracker {
         }))
     }
 
-    /// Uses other times from now on.
+    /// Applies new timeouts from now on.
     pub fn set(&self, timeouts: Timeouts) {
         self.0.timeouts.set(timeouts);
     }
 
-    /// Takes a connection up. When the table is nearly full, idle ones make room for it.
+    /// Begins to track a connection. If the table is nearly full, idle connections make room for it.
     #[must_use]
     pub fn begin(&self, mut slot: Slot) -> Tracked {
         let registry = &self.0;
@@ -206,7 +206,7 @@ impl Tracker {
         Tracked(state)
     }
 
-    /// Watches the connections until the runtime ends.
+    /// Sweeps the connections until the runtime ends.
     pub async fn watch(self) {
         let registry = &self.0;
         loop {
@@ -215,7 +215,7 @@ impl Tracker {
             registry.sweep();
             match registry.pause() {
                 TICK => tokio::time::sleep(TICK).await,
-                // An alarm or the time, whichever comes first: then it looks again.
+                // The next sweep follows an alarm or the pause, whichever comes first.
                 pause => {
                     let _ = tokio::time::timeout(pause, alarm).await;
                 }
@@ -246,7 +246,7 @@ impl Registry {
         self.ticks.now()
     }
 
-    /// Time until the next look.
+    /// Time until the next sweep.
     fn pause(&self) -> Duration {
         let timeouts = self.timeouts.get();
         let is_short = self.leaving.get() > 0
@@ -283,20 +283,20 @@ impl Tracked {
         TrackedIo::new(socket, Rc::clone(&self.0))
     }
 
-    /// Notes that a request's head has arrived.
+    /// Records that a request's head has arrived.
     #[must_use]
     pub fn request(&self, version: Version) -> Exchange {
         self.0.request(version)
     }
 
-    /// Notes that the head of an HTTP/1.1 request has arrived, for servers with types of their own.
+    /// Records that the head of an HTTP/1.1 request has arrived, for servers with their own request types.
     #[must_use]
     pub fn http1_request(&self) -> Exchange {
         self.request(Version::HTTP_11)
     }
 
-    /// Asks from now on how many bytes of answers are not written, for servers that write to a
-    /// socket of their own.
+    /// Reads the number of unwritten response bytes from `unsent` from now on, for servers that write to
+    /// their own socket.
     pub fn gauge(&self, unsent: impl Fn() -> usize + 'static) {
         self.0.gauge.replace(Some(Gauge::new(unsent)));
     }
@@ -307,7 +307,7 @@ impl Tracked {
     /// The errors of the connection.
     pub async fn drive<C: GracefulConnection>(self, connection: C) -> Result<(), C::Error> {
         let done = self.run(connection, C::graceful_shutdown, |_| false).await;
-        // One that had to end is no error.
+        // A connection that had to end is not an error.
         done.unwrap_or(Ok(()))
     }
 
@@ -324,7 +324,7 @@ impl Tracked {
         finish: impl Fn(Pin<&mut F>),
         is_finished: impl Fn(&State) -> bool,
     ) -> Option<F::Output> {
-        // Dropped after the connection, so that the next one finds its descriptor free.
+        // Dropped after the connection, so that the connection's descriptor is free before its place is.
         let _leave = Leave(&self.0);
         let mut work = pin!(work);
         let mut is_told = false;
@@ -350,7 +350,7 @@ impl Tracked {
     }
 }
 
-/// Takes a connection from the registry when its driver ends, however it ends.
+/// Removes a connection from the registry when its driver ends for any reason.
 struct Leave<'a>(&'a Rc<State>);
 
 impl Drop for Leave<'_> {
@@ -397,7 +397,7 @@ impl State {
         if !matches!(self.order.get(), Order::Serve | Order::Finish) {
             registry.leaving.set(registry.leaving.get() - 1);
         }
-        // Streams of HTTP/2 may end a little later, and must not give orders then.
+        // HTTP/2 streams may end a little later, and must then give no orders.
         self.order.set(Order::Ended);
         let mut connections = registry.connections.borrow_mut();
         let index = self.index.get();
@@ -456,7 +456,7 @@ impl State {
         }
     }
 
-    /// The connection began something that has a limit: a head, or a pause.
+    /// Records the beginning of a head or a pause. Both have a timeout.
     fn begins(&self) {
         self.since.set(self.registry.now());
         self.beginning.set(self.registry.next_beginning());

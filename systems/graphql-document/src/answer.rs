@@ -13,7 +13,7 @@ use crate::extent::{Measuring, Place, Size};
 /// Limits for the size of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerLimits {
-    /// Fields, each counted in every object of a list.
+    /// Maximum number of fields, each counted in every object of a list.
     pub fields: u64,
     /// Bytes of the names of these fields, and of the texts counted by [`Size::bytes`].
     pub bytes: u64,
@@ -49,12 +49,12 @@ impl AnswerLimits {
     }
 }
 
-/// The longest lists that questions about a schema are answered with.
+/// The longest lists in responses to introspection queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchemaSize {
     /// Types, including introspection types.
     pub types: u64,
-    /// Fields of a type, to ask for or to give.
+    /// Fields of a type, or of an input type.
     pub fields: u64,
     /// Arguments of a field or directive.
     pub arguments: u64,
@@ -63,7 +63,7 @@ pub struct SchemaSize {
 }
 
 impl SchemaSize {
-    /// Directives, places of a directive and values of an enum: the specification has 19 places.
+    /// Directives, locations of a directive and values of an enum. The specification has 19 locations.
     const VALUES: u64 = 20;
 
     /// Maximum length of the list that a field below `__schema` or `__type` returns.
@@ -115,7 +115,8 @@ mod tests {
         related: 1,
     };
 
-    /// `list` has a hundred objects as a field of the operation, `fields` ten of a schema.
+    /// `list` has a hundred objects if it is a field of the operation. `fields` has ten objects if it is a
+    /// field of a schema.
     fn checked(text: &str) -> Result<(), DocumentError> {
         let document = parse_query(text).unwrap();
         let operation = selected(&document, None).unwrap();
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_name_means_what_it_means_in_its_place() {
-        // A hundred of the list, each with one of the same name and its field.
+        // A hundred objects in the list, each with a field of the same name and its fields.
         assert_eq!(checked("{ list { list { a b c d } } }"), Ok(()));
         let spread = "{ ...F } fragment F on Query { list { ...G } x: list { ...G } } \
             fragment G on Object { list { a b c } }";

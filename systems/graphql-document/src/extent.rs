@@ -14,7 +14,7 @@ use crate::error::DocumentError;
 /// The location of a field, which distinguishes fields with equal names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// A field of the operation itself.
+    /// A root field of the operation.
     Root,
     /// A field below `__schema` or `__type`.
     Schema,
@@ -42,16 +42,16 @@ impl Size {
 /// The size of one operation or fragment, including its fragments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// Fields, inline fragments and spreads. Spreads count, so that fragments without fields are
-    /// bounded too.
+    /// Fields, inline fragments and spreads. Spreads count, so that the limit also covers fragments without
+    /// fields.
     pub(crate) selections: u64,
     /// Levels of nested fields.
     pub(crate) depth: u64,
-    /// Fields that are not below another.
+    /// Fields that are not below another field.
     pub(crate) root_fields: u64,
-    /// Fields with another name in the answer.
+    /// Fields with an alias.
     pub(crate) aliases: u64,
-    /// Fields of the answer: each as often as there are objects that it belongs to.
+    /// Fields of the response, each counted once per object that contains it.
     pub(crate) complexity: u64,
     /// Bytes of the response in names of fields, and in texts counted by [`Size`].
     pub(crate) bytes: u64,
@@ -60,8 +60,8 @@ pub(crate) struct Extent {
 impl Extent {
     /// Adds one selection and its extent.
     fn add(&mut self, one: Extent) {
-        // Everything saturates: fragments that double 64 times exceed any integer, and a saturated
-        // total is above every limit.
+        // All sums saturate: fragments that double 64 times exceed any integer, and a saturated total exceeds
+        // every limit.
         self.selections = self.selections.saturating_add(1);
         self.selections = self.selections.saturating_add(one.selections);
         self.depth = self.depth.max(one.depth);
@@ -101,7 +101,7 @@ impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
         set: &'a SelectionSet,
         (place, nesting): (Place, usize),
     ) -> Result<Extent, DocumentError> {
-        // The text is bounded already, but not how deep fragments lead.
+        // The length of the text is limited, but not the depth that fragments create.
         if nesting > NESTING_MAX {
             return Err(DocumentError::Nesting(NESTING_MAX));
         }
@@ -159,15 +159,15 @@ impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
         name: &'a str,
         (place, nesting): (Place, usize),
     ) -> Result<Extent, DocumentError> {
-        // A known fragment is not walked again, however deep it lies here. The library looks at
-        // that, once the number of selections is bounded.
+        // A known fragment is not visited again, even at a greater depth. The library checks that depth after
+        // the number of selections is limited.
         if let Some(extent) = self.known.get(&(name, place)) {
             return Ok(*extent);
         }
         let Some(fragment) = self.document.fragments.get(name) else {
             return Ok(Extent::default());
         };
-        // Before measuring, so that a cycle ends at itself.
+        // Before the measurement, so that a cycle ends at itself.
         self.known.insert((name, place), Extent::default());
         let extent = self.set(&fragment.node.selection_set.node, (place, nesting + 1))?;
         self.known.insert((name, place), extent);
@@ -208,9 +208,9 @@ mod tests {
             depth: 3,
             root_fields: 2,
             aliases: 4,
-            // Each `a` itself, and below it `p`, `q`, `z`, and once `x`.
+            // Each `a` itself. Below it are `p`, `q`, `z`, and once `x`.
             complexity: 2 + 10 * 3 + 10 * 4,
-            // The same with one letter each.
+            // The same names, with one letter each.
             bytes: 2 + 10 * 3 + 10 * 4,
         };
         assert_eq!(extent, expected);
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_fragment_within_itself_ends() {
         let text = "{ ...A } fragment A on Q { a { ...B } } fragment B on Q { ...A ...A }";
-        // Once below the operation and once below `a`.
+        // Once below the operation, and once below `a`.
         assert_eq!(measured(text, |_| 1).unwrap().depth, 2);
     }
 

@@ -1,8 +1,8 @@
-//! Content negotiation: which of the media types that a server can send does the client prefer?
+//! Content negotiation: which of the server's media types does the client prefer?
 //!
-//! RFC 9110, 12.5.1: each media type takes its weight from the most specific range that matches it.
-//! Equal weights: the draft's own media type first when the client names it, else JSON, which every
-//! client understands.
+//! RFC 9110, 12.5.1: each media type takes its weight from the most specific range that matches it. For equal
+//! weights, the draft's own media type comes first if the client names it. Otherwise JSON comes first,
+//! because every client supports it.
 
 mod events;
 mod parts;
@@ -32,7 +32,7 @@ enum Precision {
     Exact,
 }
 
-/// Weight in thousandths and the precision of the range that gave it.
+/// Weight in thousandths, and the precision of its range.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weight(Option<(Precision, u16)>);
 
@@ -65,8 +65,8 @@ pub fn negotiate<'a>(
 ) -> Option<Negotiated> {
     let (first, second) = (accept.next(), accept.next());
     let Some(second) = second else {
-        // The values that nearly every program except browsers sends need no parsing. They are the
-        // common case of a server under load.
+        // The usual values of programs other than browsers need no parsing. They are the common case of a
+        // server under load.
         return match first {
             None | Some(b"" | b"*/*") => Some(Negotiated::Response(Media::Json)),
             Some(b"application/json") => Some(Negotiated::Response(Media::JsonOnly)),
@@ -114,7 +114,7 @@ impl Weights {
             "application/graphql-response+json" => self.modern.take(Precision::Exact, thousandths),
             "application/json" => self.legacy.take(Precision::Exact, thousandths),
             "text/html" => self.page.take(Precision::Exact, thousandths),
-            // A client that accepts an answer in pieces accepts one of a single piece.
+            // A client that accepts a response in parts also accepts a response in one part.
             "multipart/mixed" => self.legacy.take(Precision::Type, thousandths),
             "application/*" => take_both(Precision::Type),
             "*/*" => take_both(Precision::Anything),
@@ -124,21 +124,21 @@ impl Weights {
 
     fn preferred(&self, page_is_offered: bool) -> Option<Negotiated> {
         let json = match self.modern.rank() {
-            // Such a client predates the newer type, and with it statuses other than 200 for a
+            // Such a client is older than the newer type, and does not expect statuses other than 200 for a
             // refused document.
             None if self.legacy.is_named() => Media::JsonOnly,
             _ => Media::Json,
         };
         let modern = (self.modern.rank(), Media::GraphqlResponse);
         let legacy = (self.legacy.rank(), json);
-        // `max_by_key` keeps the last of equals: JSON where the newer type is not named, the newer
-        // type where both are.
+        // `max_by_key` returns the last of equal values: JSON if the newer type is not named, and the newer
+        // type if both are named.
         let responses = if self.modern.is_named() {
             [legacy, modern]
         } else {
             [modern, legacy]
         };
-        // Only a client that names HTML gets a page: programs send `*/*`.
+        // Only a client that names HTML receives a page, because programs send `*/*`.
         let page = self.page.rank().filter(|_| page_is_offered);
         responses
             .into_iter()
@@ -193,7 +193,7 @@ fn weight_of<'a>(parameters: impl Iterator<Item = &'a str>) -> Option<u16> {
 /// A weight in thousandths: `0`, `0.5`, `1.000` (RFC 9110, 12.4.2).
 #[must_use]
 pub fn parse_weight(text: &str) -> Option<u16> {
-    // By hand instead of as a float: the grammar has at most three digits, and thousandths compare
+    // Parsed by hand and not as a float: the grammar has at most three digits, and thousandths compare
     // exactly.
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > 3 || !fraction.bytes().all(|digit| digit.is_ascii_digit()) {

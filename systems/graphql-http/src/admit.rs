@@ -22,15 +22,15 @@ pub struct Head<'a, Lines> {
 }
 
 impl<'a> Head<'a, ()> {
-    /// Takes the parts out of a head of hyper's kind.
+    /// Reads the relevant parts of a hyper request's head.
     #[must_use]
     pub fn of(
         method: &'a Method,
         headers: &'a HeaderMap,
     ) -> Head<'a, impl Iterator<Item = &'a [u8]>> {
         let length = headers.get(CONTENT_LENGTH);
-        // hyper has refused a length that is not a number. Without one, `body` counts while it
-        // reads.
+        // hyper has refused a length that is not a number. Without a length, `body` counts the bytes as it
+        // reads them.
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
         Head {
             method: method.as_str(),
@@ -44,7 +44,7 @@ impl<'a> Head<'a, ()> {
 /// The next step for a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The request is in the body: read it, execute it, answer with this media type.
+    /// The request is in the body. Read it, execute it, and respond in this media type.
     ReadBody(Media),
     /// The request is in the parameters of the URL.
     ReadParameters(Media),
@@ -64,7 +64,7 @@ where
         "GET" => true,
         _ => return Step::Refuse(Media::Json, Refusal::Method),
     };
-    // Before the body, so that its refusal already has the type that the client can read.
+    // Before the body, so that a refusal already has a media type that the client accepts.
     let media = match negotiate(head.accept, is_get && page_is_offered) {
         Some(Negotiated::Response(media)) => media,
         Some(Negotiated::Page) => return Step::Page,

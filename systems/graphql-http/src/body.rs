@@ -1,7 +1,6 @@
-//! Reading the body of a request: up to a limit, and not for longer than the client's time.
+//! Reads the body of a request, with a size limit and a time limit.
 //!
-//! The usual body is small and arrives with its head. Reading it then costs neither a copy nor a
-//! timer.
+//! A usual body is small and arrives with its head. Reading it then needs neither a copy nor a timer.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -9,13 +8,13 @@ use std::task::Poll;
 
 use http_body::Body;
 
-/// Why a body was not read to its end.
+/// The reason why a body was not read to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
-    /// More bytes than the limit.
+    /// The body is larger than the limit.
     #[error("the body is larger than the limit")]
     TooLarge,
-    /// The client took too long to send it.
+    /// The client took too long to send the body.
     #[error("the body did not arrive in time")]
     TooSlow,
     /// The connection broke or the chunks are malformed.
@@ -26,9 +25,9 @@ pub enum BodyError {
 /// A whole body, in one or several pieces.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Collected<B> {
-    /// It came in one piece.
+    /// The body arrived in one piece.
     Whole(B),
-    /// It came in several pieces, or is empty.
+    /// The body arrived in several pieces, or is empty.
     Joined(Vec<u8>),
 }
 
@@ -41,16 +40,16 @@ impl<B: AsRef<[u8]>> AsRef<[u8]> for Collected<B> {
     }
 }
 
-/// Reads pieces until there are no more. `limit` is in bytes.
+/// Reads pieces until the end. `limit` is in bytes.
 ///
 /// # Errors
-/// [`BodyError::TooLarge`] as soon as the limit is crossed, [`BodyError::Broken`] when a piece
-/// is an error.
+/// [`BodyError::TooLarge`] as soon as the limit is exceeded, and [`BodyError::Broken`] if a piece is an
+/// error.
 pub async fn collect<B: AsRef<[u8]>, E>(
     limit: u64,
     mut next: impl AsyncFnMut() -> Option<Result<B, E>>,
 ) -> Result<Collected<B>, BodyError> {
-    // Compared before a piece is copied, so that memory stays within the limit plus one piece.
+    // Compared before a piece is copied, so that memory stays below the limit plus one piece.
     let fits = |length: usize| u64::try_from(length).is_ok_and(|length| length <= limit);
     let mut so_far = Collected::Joined(Vec::new());
     while let Some(piece) = next().await {
@@ -59,7 +58,7 @@ pub async fn collect<B: AsRef<[u8]>, E>(
             return Err(BodyError::TooLarge);
         }
         so_far = match so_far {
-            // The first piece is kept as it is. Only a second one makes a copy of both.
+            // The first piece is kept unchanged. Only a second piece causes a copy of both.
             Collected::Joined(bytes) if bytes.is_empty() => Collected::Whole(piece),
             Collected::Joined(mut bytes) => {
                 bytes.extend_from_slice(piece.as_ref());

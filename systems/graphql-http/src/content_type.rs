@@ -8,7 +8,7 @@ pub fn is_json(content_type: Option<&[u8]>, accepted: &[&str]) -> bool {
     let Some(content_type) = content_type else {
         return false;
     };
-    // The value of nearly every request needs no parsing.
+    // The usual value needs no parsing.
     if let Some(first) = accepted.first()
         && content_type == first.as_bytes()
     {

@@ -1,11 +1,11 @@
 //! The media types of GraphQL responses.
 
-/// The media type of a response, and with it the meaning of the status.
+/// The media type of a response, which also determines the meaning of the status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Media {
     /// `application/graphql-response+json`: the status reports the result.
     GraphqlResponse,
-    /// `application/json` to a client that accepts the newer type as well, or leaves it open.
+    /// `application/json` to a client that also accepts the newer type, or does not exclude it.
     Json,
     /// `application/json` to a client that does not accept the newer type.
     JsonOnly,

@@ -1,4 +1,4 @@
-//! Requests that HTTP alone already shows to be wrong.
+//! Refusals of requests that are already invalid by HTTP.
 
 use crate::body::BodyError;
 
@@ -54,7 +54,7 @@ impl Refusal {
         }
     }
 
-    /// The `Allow` header that goes with 405.
+    /// The `Allow` header for status 405.
     #[must_use]
     pub const fn allow(&self) -> Option<&'static str> {
         match self {

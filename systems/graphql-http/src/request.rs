@@ -34,7 +34,7 @@ pub struct GraphqlRequest<'a, V, E = DiscardedObject> {
 /// A request that may lack its document.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Incomplete<'a, V, E> {
-    /// The text of the document, where it was sent.
+    /// The text of the document, if it was sent.
     pub query: Option<Cow<'a, str>>,
     /// See [`GraphqlRequest::operation_name`].
     pub operation_name: Option<Cow<'a, str>>,
@@ -44,7 +44,7 @@ pub struct Incomplete<'a, V, E> {
     pub extensions: Option<E>,
 }
 
-/// Why there is no request to execute.
+/// The reason why a request cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The body is a list.
@@ -65,7 +65,7 @@ pub enum DecodeError {
     /// A parameter of the URL appears twice.
     #[error("the parameter `{0}` is given twice")]
     GivenTwice(&'static str),
-    /// A parameter of the URL that must be a JSON object is not.
+    /// A parameter of the URL is not a JSON object, but must be one.
     #[error("the parameter `{name}` must be a JSON object: {source}")]
     BadParameter {
         /// Name of the parameter.
@@ -133,11 +133,11 @@ fn refused(body: &str, ambiguity: Ambiguity) -> DecodeError {
     }
 }
 
-/// Reads a body that has passed [`check_body`], or one that was written here. Its extensions may say by a
-/// hash which document is meant, so without a `query` it is `None`.
+/// Reads a body that has passed [`check_body`], or that this program has written. Its extensions may identify
+/// the document by a hash. So `query` is `None` if it is missing.
 ///
 /// # Errors
-/// When it is not a JSON object, or an entry has the wrong type.
+/// Fails if the body is not a JSON object, or if an entry has the wrong type.
 pub fn from_checked_body_or_hash<'a, V, E>(
     body: &'a [u8],
 ) -> Result<Incomplete<'a, V, E>, DecodeError>
@@ -161,9 +161,9 @@ where
     #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-    // A list would pass as the fields of a struct in their order.
+    // serde would accept a list as the fields of a struct in their order.
     if body.trim_ascii_start().starts_with(b"[") {
-        // Read to its end, so that text which only begins like a list is reported as broken JSON.
+        // Read to its end, so that text that only begins like a list is reported as invalid JSON.
         let list = serde_json::from_slice::<Vec<IgnoredAny>>(body);
         return Err(list.map_or_else(DecodeError::NotJson, |_| DecodeError::Batch));
     }
@@ -231,10 +231,10 @@ where
             "operationName" => (&mut operation_name, "operationName"),
             "variables" => (&mut variables, "variables"),
             "extensions" => (&mut extensions, "extensions"),
-            // Other parameters are the application's own.
+            // Other parameters belong to the application.
             _ => continue,
         };
-        // Two values would mean that two programs on the way could execute different operations.
+        // With two values, two programs on the way could execute different operations.
         if slot.replace(value).is_some() {
             return Err(DecodeError::GivenTwice(name));
         }
@@ -256,7 +256,7 @@ fn json_parameter<T: DeserializeOwned>(
         Some(text) if text.is_empty() => Ok(None),
         Some(text) => {
             let read = serde_json::from_str(&text).and_then(|read| {
-                // It is written into a body, one level deeper.
+                // The text is later written into a body, one level deeper.
                 let checked = json_text::check_unambiguous_part(&text, 1);
                 checked.map_err(serde_json::Error::custom)?;
                 Ok(read)
@@ -293,11 +293,11 @@ pub fn to_json<V: Serialize, E: Serialize>(request: &GraphqlRequest<'_, V, E>) -
     .expect("text and JSON objects are always written")
 }
 
-/// A JSON object that stays the text it is, borrowed from a body.
+/// A JSON object as unparsed text, borrowed from a body.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct RawObject<'a>(&'a RawValue);
 
-/// A JSON object that stays the text it is.
+/// A JSON object as unparsed text.
 #[derive(Debug, Clone, Serialize)]
 pub struct RawObjectBuf(Box<RawValue>);
 
@@ -326,14 +326,14 @@ impl<'de> Deserialize<'de> for RawObjectBuf {
 }
 
 fn is_object<E: serde::de::Error>(raw: &RawValue) -> Result<(), E> {
-    // The text of a raw value starts with its first character.
+    // The text of a raw value has no leading white space.
     if raw.get().starts_with('{') {
         return Ok(());
     }
     Err(E::custom("expected a JSON object"))
 }
 
-/// Any JSON object, checked and thrown away: for servers that serve no extension.
+/// Any JSON object, checked and discarded, for servers without extensions.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DiscardedObject;
 
@@ -349,7 +349,7 @@ impl<'de> Deserialize<'de> for DiscardedObject {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<DiscardedObject, A::Error> {
-                // Read and not skipped: the text must be valid JSON to its end.
+                // Read and not skipped, because the text must be valid JSON to its end.
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 Ok(DiscardedObject)
             }

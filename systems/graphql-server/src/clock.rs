@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// A point on the clock that never goes back.
+/// The current time on a monotonic clock.
 #[must_use]
 #[expect(
     clippy::disallowed_methods,

@@ -1,6 +1,6 @@
 //! The configuration of a server, by flags or environment variables.
 //!
-//! `Args` is as typed, `Config` is as meant. Both servers read the same.
+//! `Args` contains the options as typed, and `Config` the checked values. Both servers use the same options.
 
 mod quantity;
 
@@ -50,7 +50,7 @@ struct Args {
 pub struct Config {
     /// Host and port, as typed.
     pub listen: String,
-    /// Threads that serve requests, from 1 to 512.
+    /// Number of threads that serve requests, from 1 to 512.
     pub workers: usize,
     /// Largest body of a request, in bytes.
     pub body_limit: u64,
@@ -91,7 +91,7 @@ impl Config {
 }
 
 fn command(identity: &Identity) -> Command {
-    // The text about `Args` is for readers of this file, so that about the program comes after it.
+    // The comment on `Args` is for readers of this file, so the program's own description replaces it.
     Args::augment_args(Command::new(identity.name))
         .version(identity.versions)
         .about("A GraphQL server at /graphql, with /health and /metrics.")
@@ -100,7 +100,7 @@ fn command(identity: &Identity) -> Command {
 
 impl From<Args> for Config {
     fn from(args: Args) -> Self {
-        // A system that does not tell its processors gets one worker.
+        // If the system does not report its processors, there is one worker.
         let processors = || std::thread::available_parallelism().map_or(1, usize::from);
         let one_for_each = || processors().min(quantity::WORKERS_MAX);
         Self {

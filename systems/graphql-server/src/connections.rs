@@ -20,7 +20,7 @@ use crate::startup::Setup;
 pub struct Connections {
     table: Arc<ConnectionTable>,
     tracker: Tracker,
-    /// Held by the newcomer that is let in.
+    /// Held while a new connection is admitted.
     door: Rc<Mutex<()>>,
 }
 
@@ -37,7 +37,7 @@ impl Connections {
         }
     }
 
-    /// Watches a connection that was counted when it was accepted.
+    /// Begins to track a connection that was counted when it was accepted.
     #[must_use]
     pub fn watched(&self, slot: Slot) -> Tracked {
         self.tracker.begin(slot)
@@ -53,7 +53,7 @@ impl Connections {
         Some(tracked)
     }
 
-    /// Watches the connections until the runtime ends.
+    /// Sweeps the connections until the runtime ends.
     pub async fn watch(self) {
         self.tracker.watch().await;
     }
@@ -64,7 +64,7 @@ impl Connections {
     }
 }
 
-/// Answers a request of a connection, when it is its turn, and notes that it did.
+/// Waits for the turn of a request, computes its response, and records it.
 pub async fn answered(
     tracked: &Tracked,
     method: &str,
@@ -73,7 +73,7 @@ pub async fn answered(
     let exchange = tracked.http1_request();
     exchange.turn().await;
     let reply = answer.await;
-    // The libraries leave out the body of an answer to HEAD.
+    // The libraries omit the body of a response to HEAD.
     let is_written = method != "HEAD";
     exchange.handed(if is_written { reply.body.len() } else { 0 });
     reply

@@ -7,22 +7,22 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// The id in the answer to `{ test { id } }`.
+/// The id in the response to `{ test { id } }`.
 pub const TEST_ID: &str = "1";
 
 /// Number of items. It is also the longest list that one `items` field returns.
 pub const ITEMS_MAX: i32 = 10_000;
 
-/// Items that all `items` fields of one request may return together.
+/// Maximum number of items in all `items` fields of one request.
 ///
 /// Without it, one small query could repeat `items(count: 10000)` under many aliases.
 pub const ITEMS_PER_REQUEST_MAX: u32 = 20_000;
 
-/// Fields that the objects of all `items` fields of one request may have together: an answer holds its
-/// worker while it is made.
+/// Maximum number of fields in the objects of all `items` fields of one request. A worker is busy while it
+/// builds a response.
 pub const FIELDS_PER_REQUEST_MAX: u64 = 60_000;
 
-/// Bytes that the names of these fields may have together.
+/// Maximum bytes of the names of these fields.
 pub const NAME_BYTES_PER_REQUEST_MAX: u64 = 2 << 20;
 
 /// Bytes of the client's texts that `echo` and `fail` may return in one request. The text that crosses the
@@ -38,37 +38,37 @@ pub const AMOUNT: i32 = 1;
 /// The message of `fail` without an argument.
 pub const FAILURE: &str = "this field always fails";
 
-/// Why a field has no value. The text is the message in the response.
+/// The reason why a field has no value. The text is the message in the response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldFailure {
     /// `count` of `items` is outside `0..=ITEMS_MAX`.
     #[error("`count` must be between 0 and {ITEMS_MAX}, found {0}")]
     CountOutOfRange(i32),
-    /// The request asked for more items than one request may return.
+    /// The request selects more items than the limit.
     #[error("a request may return at most {ITEMS_PER_REQUEST_MAX} items; ask for fewer")]
     TooManyItems,
-    /// The objects of the lists would have more fields than one request may have.
+    /// The objects of the lists would have too many fields.
     #[error(
         "the items of a request may have {FIELDS_PER_REQUEST_MAX} fields together, found {0}; ask for \
          fewer"
     )]
     TooManyFields(u64),
-    /// The names of these fields would be too long together.
+    /// The names of these fields would be too long in total.
     #[error(
         "the names of fields in items may have {NAME_BYTES_PER_REQUEST_MAX} bytes together, found {0}; \
          ask for fewer, or by shorter aliases"
     )]
     TooLongNames(u64),
-    /// Texts of the caller would be repeated too often.
+    /// The response would repeat too many bytes of the client's texts.
     #[error(
         "a request gets back at most {TEXT_BYTES_PER_REQUEST_MAX} bytes of its own texts, found \
          {0} before this one; ask for fewer"
     )]
     TooMuchText(usize),
-    /// The counter cannot hold the sum.
+    /// The sum does not fit into the counter.
     #[error("the counter cannot go beyond {0}; add less")]
     CounterOverflow(i32),
-    /// A field that always fails, with the message to fail with.
+    /// A field that always fails, with its message.
     #[error("{0}")]
     Asked(String),
 }
@@ -89,11 +89,11 @@ pub struct Item {
 }
 
 impl Item {
-    /// The item with this id, if there is one.
+    /// The item with this id, if it exists.
     #[must_use]
     pub fn with_id(id: &str) -> Option<Self> {
         let number: i32 = id.parse().ok()?;
-        // "007" and "+7" parse as numbers but are not the id of any item.
+        // "007" and "+7" parse as numbers but are not ids of items.
         ((1..=ITEMS_MAX).contains(&number) && number.to_string() == id).then_some(Self { number })
     }
 
@@ -109,7 +109,7 @@ impl Item {
         format!("item {}", self.number)
     }
 
-    /// Pieces on stock, from 0 to 99.
+    /// Pieces in stock, from 0 to 99.
     #[must_use]
     pub fn quantity(self) -> i32 {
         // 7 and 100 have no common factor, so all quantities occur.
@@ -134,7 +134,7 @@ impl Item {
 pub struct Selected {
     /// Number of selected fields.
     pub fields: u64,
-    /// Bytes of their names in the answer.
+    /// Bytes of their names in the response.
     pub name_bytes: u64,
 }
 
@@ -188,7 +188,7 @@ impl Allowance {
             .ok()
             .filter(|_| count <= ITEMS_MAX)
             .ok_or(FieldFailure::CountOutOfRange(count))?;
-        // One request runs on one thread at a time, so load and store cannot interleave.
+        // One request runs on one thread at a time, so load and store cannot be interleaved.
         let left = self.items.load(Ordering::Relaxed);
         // A refused list costs no items, so a smaller list may still follow.
         let left = left.checked_sub(wanted).ok_or(FieldFailure::TooManyItems)?;
@@ -213,10 +213,10 @@ impl Allowance {
 }
 
 impl Allowance {
-    /// Gives a text of the caller back.
+    /// Returns a text of the client.
     ///
     /// # Errors
-    /// When the request has got back [`TEXT_BYTES_PER_REQUEST_MAX`] bytes already.
+    /// Fails if the request has already received [`TEXT_BYTES_PER_REQUEST_MAX`] bytes of its texts.
     pub fn text(&self, text: String) -> Result<String, FieldFailure> {
         let before = self.text_bytes.load(Ordering::Relaxed);
         if before >= TEXT_BYTES_PER_REQUEST_MAX {
@@ -255,11 +255,11 @@ impl Counter {
         let sum = |total: i32| total.checked_add(amount);
         match self
             .0
-            // Compare and exchange, because a plain addition would wrap around at the end of a
-            // GraphQL Int. Relaxed: the sum orders no other memory.
+            // Compare and exchange, because a plain addition would wrap around at the end of a GraphQL Int.
+            // Relaxed, because the sum orders no other memory.
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum)
         {
-            // `sum` has just found that it fits.
+            // `sum` has just checked that it fits.
             Ok(before) => Ok(before + amount),
             // The sign of the amount determines the exceeded limit.
             Err(_) if amount < 0 => Err(FieldFailure::CounterOverflow(i32::MIN)),

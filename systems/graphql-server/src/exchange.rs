@@ -10,7 +10,7 @@ use crate::reply::{self, Reply};
 /// The next step for a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The request is in the body: read it, execute it, answer with this media type.
+    /// The request is in the body. Read it, execute it, and respond in this media type.
     ReadBody(Media),
     /// The request is in the parameters of the URL.
     ReadParameters(Media),
@@ -31,13 +31,13 @@ where
     }
 }
 
-/// The answer to a body that could not be read.
+/// The response to an unreadable body.
 #[must_use]
 pub fn unread(media: Media, error: BodyError, body_limit: u64) -> Reply {
     reply::refused(media, &Refusal::of_body(error, body_limit))
 }
 
-/// The answer of a path that can only be read, such as `/health`.
+/// The response of a read-only path, such as `/health`.
 #[must_use]
 pub fn show(method: &str, page: impl FnOnce() -> Reply) -> Reply {
     match method {

@@ -15,7 +15,7 @@ const LIMITS: AnswerLimits = AnswerLimits {
     fields: FIELDS_PER_REQUEST_MAX,
     bytes: NAME_BYTES_PER_REQUEST_MAX,
 };
-/// A test asks the schema.
+/// Largest lists of the schema. A test compares them with the schema.
 const SCHEMA: SchemaSize = SchemaSize {
     types: 24,
     fields: 12,
@@ -23,10 +23,10 @@ const SCHEMA: SchemaSize = SchemaSize {
     related: 1,
 };
 
-/// Why a question about the schema is not answered.
+/// The reason why an introspection query is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum IntrospectionError {
-    /// The answer would be too large.
+    /// The response would be too large.
     #[error(transparent)]
     Answer(#[from] DocumentError),
     /// The document does not parse, so the size of the response is unknown.
@@ -34,10 +34,10 @@ pub enum IntrospectionError {
     Grammar(#[from] async_graphql::parser::Error),
 }
 
-/// Checks the operation that is to be executed.
+/// Checks the operation to be executed.
 ///
 /// # Errors
-/// When the answer about the schema would be too large.
+/// Fails if the introspection part of the response would be too large.
 pub fn check(
     document: &ExecutableDocument,
     operation: &OperationDefinition,
@@ -52,10 +52,10 @@ pub fn check(
     })
 }
 
-/// The same for a document as text. Only questions about the schema are parsed for it.
+/// Like [`check`], for a document as text. Only introspection queries are parsed for it.
 ///
 /// # Errors
-/// As [`check`], and when the text cannot be parsed.
+/// Like [`check`]. Also fails if the text cannot be parsed.
 pub fn check_text(text: &str, name: Option<&str>) -> Result<(), IntrospectionError> {
     if !asks_about_schema(text) {
         return Ok(());
@@ -69,7 +69,7 @@ pub fn check_text(text: &str, name: Option<&str>) -> Result<(), IntrospectionErr
 
 /// True if a text contains the name of an introspection field.
 fn asks_about_schema(text: &str) -> bool {
-    // `__typename` is part of ordinary questions.
+    // `__typename` is part of ordinary queries.
     text.contains("__schema")
         || text
             .match_indices("__type")

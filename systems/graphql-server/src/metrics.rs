@@ -21,12 +21,12 @@ const BUCKETS_US: [u64; 15] = [
     1_000_000, 10_000_000,
 ];
 
-/// The counts of one worker.
+/// The counters of one worker.
 #[derive(Debug, Default)]
 pub struct Shard {
     requests: [AtomicU64; Status::ALL.len()],
     with_errors: AtomicU64,
-    /// One more than the bounds: durations beyond the last.
+    /// One bucket more than bounds, for durations beyond the last bound.
     durations: [AtomicU64; BUCKETS_US.len() + 1],
     duration_sum_ns: AtomicU64,
 }
@@ -37,15 +37,15 @@ impl Shard {
         add(&self.requests[status as usize], 1);
     }
 
-    /// Counts the response of a GraphQL request and how long it took since `start`, which is
-    /// when its head had been read. Sending the response is not part of it.
+    /// Counts the response of a GraphQL request, and the time since `start`, when its head had been read. The
+    /// time to send the response is not included.
     pub fn answered(&self, start: Instant) {
         let took = clock::now().duration_since(start);
         add(&self.durations[bucket_of(took)], 1);
         add(&self.duration_sum_ns, saturating_ns(took));
     }
 
-    /// Counts an outcome that puts `errors` into a response.
+    /// Counts an outcome if its response contains `errors`.
     pub fn executed(&self, outcome: &Outcome) {
         if !matches!(outcome, Outcome::Data(_)) {
             add(&self.with_errors, 1);
@@ -54,7 +54,7 @@ impl Shard {
 }
 
 fn add(counter: &AtomicU64, amount: u64) {
-    // Relaxed: a scrape may see one counter a little earlier than another.
+    // Relaxed: a scrape may read one counter a little earlier than another.
     counter.fetch_add(amount, Ordering::Relaxed);
 }
 
@@ -66,7 +66,7 @@ fn saturating_ns(duration: Duration) -> u64 {
 /// The first bucket with a bound of at least the duration.
 fn bucket_of(duration: Duration) -> usize {
     let ns = saturating_ns(duration);
-    // The bounds are multiplied, because a divided duration is cut: 25.9 µs would count as 25.
+    // The bounds are multiplied, because a division would truncate the duration: 25.9 µs would count as 25.
     BUCKETS_US.partition_point(|bound_us| bound_us * 1_000 < ns)
 }
 

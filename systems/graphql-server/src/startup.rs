@@ -53,7 +53,7 @@ pub fn run(
     }
 }
 
-/// Why the server did not serve, or stopped serving.
+/// The reason why the server could not start or had to stop.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error("cannot listen on `{listen}`: {source}; choose another address with --listen")]
@@ -77,7 +77,7 @@ fn listen_and_serve(
         listen: config.listen.clone(),
         source,
     })?;
-    // True before any worker runs: the system queues connections from `bind` on.
+    // Already true before any worker runs, because the system queues connections after `bind`.
     telemetry::announce(&format!("listening on http://{address}"));
     tracing::info!(
         server = identity.name,
@@ -99,13 +99,13 @@ fn listen_and_serve(
     Ok(())
 }
 
-/// Calls `stop` at the first SIGTERM or SIGINT. The second one ends the process at once.
+/// Calls `stop` at the first SIGTERM or SIGINT. The second signal ends the process at once.
 ///
 /// # Errors
-/// When the signals cannot be caught.
+/// Fails if the signal handlers cannot be installed.
 pub fn stop_on_signal(stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
-    // A thread of its own, so that a second signal works even when the server hangs while it stops.
+    // A separate thread, so that a second signal works even if the server hangs while it stops.
     let wait = move || {
         let mut arriving = signals.forever();
         let mut next_name = || match arriving.next() {
@@ -113,7 +113,7 @@ pub fn stop_on_signal(stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
             // The iterator yields the two registered signals and does not end.
             _ => "SIGTERM",
         };
-        // Waited for before the line: fields of a line that the level leaves out are not computed.
+        // Received before the log line, because fields of a disabled line are not evaluated.
         let signal = next_name();
         tracing::info!(signal, "stopping");
         stop();

@@ -13,7 +13,7 @@ use crate::metrics::{Metrics, Shard};
 use crate::reply::{self, Outcome, Reply};
 use crate::startup::Setup;
 
-/// One worker's view of the server.
+/// The server's state from one worker's side.
 #[derive(Debug, Clone)]
 pub struct Worker {
     body_limit: u64,
@@ -54,13 +54,13 @@ impl Worker {
         exchange::admit(head, self.body_limit)
     }
 
-    /// The answer to a body that could not be read.
+    /// The response to an unreadable body.
     #[must_use]
     pub fn unread(&self, media: Media, error: BodyError) -> Reply {
         exchange::unread(media, error, self.body_limit)
     }
 
-    /// The answer to a request that was executed or refused.
+    /// The response to an executed or refused request.
     #[must_use]
     pub fn executed(&self, media: Media, outcome: Outcome) -> Reply {
         self.shard.executed(&outcome);
@@ -76,12 +76,12 @@ impl Worker {
     /// The response of `/metrics`.
     #[must_use]
     pub fn metrics(&self, method: &str) -> Reply {
-        // A closure, so that counts are gathered only for a method that may have them.
+        // A closure, so that counters are read only if the method is allowed.
         let page = || reply::metrics(self.metrics.text());
         self.done(method, "/metrics", exchange::show(method, page))
     }
 
-    /// The answer on a path that does not exist.
+    /// The response for an unknown path.
     #[must_use]
     pub fn not_found(&self, method: &str, path: &str) -> Reply {
         self.done(method, path, reply::not_found())
@@ -94,7 +94,7 @@ impl Worker {
         self.done(method, "/graphql", reply)
     }
 
-    /// The time before a request is answered, for [`Worker::answered`].
+    /// The start time of a request, for [`Worker::answered`].
     #[must_use]
     pub fn start(&self) -> Instant {
         clock::now()

@@ -1,23 +1,23 @@
-//! A place in text that may not be JSON, moved token by token.
+//! A position in text that may not be JSON. It moves token by token.
 //!
-//! It keeps no reference to the text but is handed it each time. A reader may therefore append to
-//! the text that it reads from: one keeps all texts of a request in one buffer.
+//! It keeps no reference to the text, and receives it with each call. So a reader may append to the text that
+//! it reads from, for instance to keep all texts of a request in one buffer.
 
 use crate::plain::plain_run;
 
-/// A place in a part of a text.
+/// A position in a part of a text.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor {
-    /// The next byte. After a mistake it is where that was found.
+    /// Position of the next byte. After a mistake, it is the position of the mistake.
     pub at: usize,
-    /// The byte behind the part.
+    /// The end of the part, exclusive.
     end: usize,
 }
 
-/// A string between its quotes.
+/// The position of a string's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StringSpan {
-    /// The byte behind the first quote.
+    /// The position after the opening quote.
     pub start: usize,
     /// Position of the closing quote.
     pub end: usize,
@@ -30,7 +30,7 @@ pub struct StringSpan {
 pub enum Unexpected {
     /// The word `true`, `false` or `null`.
     Word,
-    /// A character of a string, or the quote that ends it.
+    /// A character of a string, or its closing quote.
     StringRest,
     /// A valid character after a backslash.
     Escape,
@@ -41,7 +41,7 @@ pub enum Unexpected {
 }
 
 impl Cursor {
-    /// At the beginning of `start..end` of a text.
+    /// Creates a cursor at the beginning of `start..end` of a text.
     #[inline]
     #[must_use]
     pub const fn new(start: usize, end: usize) -> Self {
@@ -53,8 +53,8 @@ impl Cursor {
     #[inline]
     #[must_use]
     pub fn peek(&self, text: &[u8]) -> Option<u8> {
-        // Two bounds: the part's own, and the text's, which a caller may have handed over too
-        // short.
+        // Two limits: the part's own end, and the end of the text, because a caller may pass a text that is
+        // too short.
         if self.at < self.end {
             text.get(self.at).copied()
         } else {
@@ -77,13 +77,13 @@ impl Cursor {
         }
     }
 
-    /// Over this word.
+    /// Moves over this word.
     ///
     /// # Errors
-    /// When another stands there.
+    /// Fails if the next word differs.
     #[inline]
     pub fn word(&mut self, text: &[u8], word: &[u8]) -> Result<(), Unexpected> {
-        // Cut at the part's end, so that a word which continues behind it does not count.
+        // Cut at the part's end, so that a word that extends beyond it does not count.
         let end = (self.at + word.len()).min(self.end);
         if text.get(self.at..end) != Some(word) {
             return Err(Unexpected::Word);
@@ -104,7 +104,7 @@ impl Cursor {
         let start = self.at;
         let mut is_escaped = false;
         loop {
-            // The hot loop of reading: nearly all bytes of a body are plain ones of strings.
+            // The hot loop of reading: nearly all bytes of a body are plain characters of strings.
             self.at = plain_run(text, self.at, self.end);
             match self.peek(text) {
                 Some(b'"') => {
@@ -152,7 +152,7 @@ impl Cursor {
         if self.peek(text) == Some(b'-') {
             self.at += 1;
         }
-        // JSON has no leading zeros, so that `01` is not one number.
+        // JSON has no leading zeros, so `01` is not one number.
         if self.peek(text) == Some(b'0') {
             self.at += 1;
         } else {
@@ -229,7 +229,7 @@ mod tests {
         fn numbers_are_those_of_serde_json(text in "-?[0-9]{0,3}(\\.[0-9]{0,2})?([eE][+-]?[0-9]{0,2})?") {
             let mut cursor = Cursor::new(0, text.len());
             let is_number = cursor.number(text.as_bytes()).is_ok() && cursor.is_at_end();
-            // A value as text, so that the range of numbers does not matter.
+            // As a raw value, so that the range of numbers does not matter.
             let theirs = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
             proptest::prop_assert_eq!(is_number, theirs, "{}", text);
         }

@@ -3,7 +3,8 @@
 //! Only the end of a string must be found. So the search uses memchr, which compares more bytes at once than
 //! [`crate::plain_run`].
 
-/// The length of the string that begins at `start`, with its quotes, and whether it has escapes.
+/// The length of the string that begins at `start`, with its quotes. The second value is true if it has
+/// escapes.
 #[inline]
 #[must_use]
 pub fn string_length(json: &[u8], start: usize) -> (usize, bool) {

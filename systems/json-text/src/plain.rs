@@ -10,7 +10,7 @@ const ONES: u64 = 0x0101_0101_0101_0101;
 /// The highest bit of each byte.
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// Marks, in the high bits of bytes, quotes, backslashes and control characters.
+/// Marks quotes, backslashes and control characters in the high bits of their bytes.
 #[inline(always)]
 const fn marks(word: u64) -> u64 {
     below(word, 0x20) | equal(word, b'"') | equal(word, b'\\')
@@ -75,12 +75,12 @@ pub fn is_plain(text: &str) -> bool {
 #[inline]
 #[must_use]
 pub fn is_plain_ascii(text: &str) -> bool {
-    // A byte beyond ASCII has its high bit set, which is a mark already.
+    // A byte beyond ASCII already has its high bit set, which is a mark.
     let marks = |word| marks(word) | equal(word, 0x7f) | word;
     throughout(text, marks, |byte| is_plain_byte(byte) & (byte <= b'~'))
 }
 
-/// Without a way out in between: compilers make vector instructions of it, and most texts are plain.
+/// Without an early exit: compilers can use vector instructions, and most texts are plain.
 #[inline(always)]
 fn throughout(text: &str, marks: impl Fn(u64) -> u64, is_plain: impl Fn(u8) -> bool) -> bool {
     let bytes = text.as_bytes();
@@ -105,7 +105,7 @@ mod tests {
             for place in 0..20 {
                 let mut text = [b'a'; 24];
                 text[place] = special;
-                // A false mark above a true one must not be taken for the first.
+                // A false mark above a true mark must not be taken as the first mark.
                 text[place + 1] = special ^ 1;
                 assert_eq!(plain_run(&text, 0, 24), place, "{special} at {place}");
                 assert_eq!(plain_run(&text, place, 24), place);

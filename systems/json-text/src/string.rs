@@ -5,13 +5,13 @@ use crate::plain::plain_run;
 /// The spelling of control characters without a common short escape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlEscapes {
-    /// Backspace and form feed as `\b` and `\f`, as most writers do.
+    /// Backspace and form feed as `\b` and `\f`, like most writers.
     Short,
-    /// Both by their number, as Hasura's writer does.
+    /// Both as numeric escapes, like Hasura's writer.
     Numbered,
 }
 
-/// Appends `text` as a JSON string, byte for byte as serde_json writes it.
+/// Appends `text` as a JSON string, byte for byte like serde_json.
 #[inline]
 pub fn write_string(text: &str, out: &mut Vec<u8>) {
     write(text.as_bytes(), ControlEscapes::Short, out);
@@ -23,7 +23,7 @@ pub fn write_utf8(text: &[u8], out: &mut Vec<u8>) {
     write(text, ControlEscapes::Short, out);
 }
 
-/// As [`write_string`], with another choice for control characters.
+/// Like [`write_string`], with a choice for control characters.
 #[inline]
 pub fn write_string_with(text: &str, controls: ControlEscapes, out: &mut Vec<u8>) {
     write(text.as_bytes(), controls, out);
@@ -31,7 +31,7 @@ pub fn write_string_with(text: &str, controls: ControlEscapes, out: &mut Vec<u8>
 
 #[inline]
 fn write(bytes: &[u8], controls: ControlEscapes, out: &mut Vec<u8>) {
-    // Enough for a string without escapes, which most are.
+    // Enough for a string without escapes, which is the common case.
     out.reserve(bytes.len() + 2);
     out.push(b'"');
     // Runs are copied as a whole. A copy of single bytes would check the capacity for each.
@@ -48,7 +48,7 @@ fn write(bytes: &[u8], controls: ControlEscapes, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// A quote, a backslash or a control character.
+/// Appends the escape of a quote, a backslash or a control character.
 fn write_escape(special: u8, controls: ControlEscapes, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let short = match special {
@@ -69,32 +69,32 @@ fn write_escape(special: u8, controls: ControlEscapes, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'\\', short]);
 }
 
-/// Half of a surrogate pair that stands alone: JSON allows it, and no text can hold it.
+/// Half of a surrogate pair without the other half. JSON allows it, but no text can contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoneSurrogate {
-    /// The byte behind the last escape that was read.
+    /// The position after the last escape that was read.
     pub at: usize,
     /// True if it is a first half and the second half is missing.
     pub is_first: bool,
 }
 
-/// The text that a string says. `inside` stands between quotes and has passed
+/// The text of a string without escapes. `inside` is the content between the quotes, and has passed
 /// [`Cursor::string`](crate::Cursor::string).
 ///
 /// # Errors
-/// When half of a surrogate pair stands alone.
+/// Fails if half of a surrogate pair stands alone.
 ///
 /// # Panics
-/// When an escape is not one.
+/// Panics if an escape is invalid.
 pub fn unescape(inside: &str) -> Result<String, LoneSurrogate> {
     let bytes = inside.as_bytes();
-    // An escape is never shorter than its character, so this suffices.
+    // An escape is never shorter than its character, so this capacity is enough.
     let mut text = String::with_capacity(inside.len());
     let mut start = 0;
     while let Some(length) = memchr::memchr(b'\\', &bytes[start..]) {
         let at = start + length;
         text.push_str(&inside[start..at]);
-        // There is a next byte: the cursor has refused a backslash at the end.
+        // There is a next byte, because the cursor has refused a backslash at the end.
         let (letter, end) = match bytes[at + 1] {
             b'u' => surrogates(inside, at + 2)?,
             b'b' => ('\u{8}', at + 2),

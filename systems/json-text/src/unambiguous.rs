@@ -15,17 +15,17 @@ use std::ops::Range;
 use crate::cursor::{Cursor, StringSpan};
 use crate::string::{check_surrogates, unescape};
 
-/// Lists and objects may be nested as deep as this. Common readers stop at 128 levels, and a text
-/// is often put into another one before they see it.
+/// Maximum nesting of lists and objects. Common readers stop at 128 levels, and a text is often embedded into
+/// another text before they read it.
 pub const DEPTH_MAX: usize = 100;
 
 /// Number of keys up to which an object's keys are compared one by one. Larger objects get a set.
 const FEW: usize = 8;
 
-/// Why two readers may understand a text differently.
+/// The reason why two readers may understand a text differently.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ambiguity {
-    /// A key is in an object twice.
+    /// An object contains a key twice.
     #[error("the key `{key}` is given twice in one object, at byte {at}; give it once")]
     GivenTwice {
         /// The duplicate key, shortened.
@@ -33,7 +33,7 @@ pub enum Ambiguity {
         /// Position of the second occurrence.
         at: usize,
     },
-    /// Lists and objects are nested too deep.
+    /// Lists and objects are nested too deeply.
     #[error("lists and objects are nested deeper than {DEPTH_MAX} levels, at byte {at}")]
     TooDeep {
         /// Position of the first list or object beyond the limit.
@@ -68,10 +68,10 @@ pub fn check_unambiguous(json: &str) -> Result<(), Ambiguity> {
     check_unambiguous_part(json, 0)
 }
 
-/// As [`check_unambiguous`], of a value that will stand in a text below `depth` lists and objects.
+/// Like [`check_unambiguous`], for a value that will be embedded below `depth` lists and objects.
 ///
 /// # Errors
-/// The first place that can be understood differently.
+/// The first ambiguous place.
 pub fn check_unambiguous_part(json: &str, depth: usize) -> Result<(), Ambiguity> {
     let mut walk = Walk::new(json);
     walk.skip_space();
@@ -166,12 +166,12 @@ impl<'a> Walk<'a> {
         read.map_err(|_| self.not_json())
     }
 
-    /// Over the string of a value.
+    /// Moves over a string value.
     fn text(&mut self) -> Result<(), Ambiguity> {
         let bytes = self.json.as_bytes();
         let start = self.cursor.at + 1;
         let mut end = start;
-        // From quote to quote: an indented query has an escape in each line, and few quotes.
+        // From quote to quote, because an indented query has an escape in each line but few quotes.
         loop {
             let Some(length) = memchr::memchr(b'"', &bytes[end..]) else {
                 return Err(self.not_json());
@@ -185,7 +185,7 @@ impl<'a> Walk<'a> {
             end += 1;
         }
         let inside = &bytes[start..end];
-        // The first search is the cheaper one, and most strings have no escape at all.
+        // The first search is cheaper, and most strings have no escape.
         let has_numbers = memchr::memchr(b'\\', inside).is_some()
             && memchr::memmem::find(inside, br"\u").is_some();
         if has_numbers {
@@ -209,7 +209,7 @@ impl<'a> Walk<'a> {
     }
 
     fn number(&mut self) -> Result<(), Ambiguity> {
-        /// A number of fewer digits, without an exponent, is below 10^308.
+        /// A number with fewer digits and without an exponent is below 10^308.
         const DIGITS_MAX: usize = 300;
         let at = self.cursor.at;
         let read = self.cursor.number(self.json.as_bytes());
@@ -222,7 +222,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Over the bracket that opens a list or an object.
+    /// Moves over the opening bracket of a list or an object.
     fn open(&mut self, depth: usize) -> Result<usize, Ambiguity> {
         if depth >= DEPTH_MAX {
             let at = self.cursor.at;
@@ -297,7 +297,7 @@ impl<'a> Walk<'a> {
         }
         let start = self.cursor.at;
         self.value(depth)?;
-        // It ends behind the white space that follows a bracket.
+        // The cursor is after the white space that follows the value.
         let length = self.json[start..self.cursor.at].trim_ascii_end().len();
         Ok(MemberValue::Other(start..start + length))
     }
@@ -318,7 +318,7 @@ impl<'a> Walk<'a> {
 
 #[cold]
 fn given_twice(key: &str, at: usize) -> Ambiguity {
-    /// Longer keys are not repeated in the error.
+    /// Maximum length of a key in an error.
     const SHOWN_MAX: usize = 60;
     let mut shown: String = key.chars().take(SHOWN_MAX).collect();
     if shown.len() < key.len() {
@@ -332,8 +332,8 @@ fn given_twice(key: &str, at: usize) -> Ambiguity {
 struct Keys<'a> {
     few: [&'a str; FEW],
     count: usize,
-    /// All of them, once they are many or one has escapes. Its hashes have a random seed, so that
-    /// no client can choose keys that collide.
+    /// All keys, once there are many or one has escapes. The hashes have a random seed, so that no client can
+    /// choose colliding keys.
     many: Option<HashSet<Cow<'a, str>>>,
 }
 

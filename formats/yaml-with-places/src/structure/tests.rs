@@ -5,7 +5,7 @@ use super::*;
 use crate::mistake::Source;
 use crate::reader::{Document, read};
 
-/// Forms: `word` is letters only.
+/// A check for the format `word`, which allows only letters.
 fn formats(format: &str, text: &str) -> Option<Result<(), Misspelling>> {
     (format == "word").then(|| {
         if text.chars().all(char::is_alphabetic) {

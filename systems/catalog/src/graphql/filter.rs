@@ -11,7 +11,7 @@ use crate::select::{Column, Direction, Select, Test};
 /// Creates a test from a value.
 type MakeTest = fn(Datum) -> Test;
 
-/// Values that `_in` may list.
+/// Maximum number of values in `_in`.
 const LIST_MAX: usize = 1_000;
 
 /// A type that the values of a column can be compared with.
@@ -19,7 +19,7 @@ pub(super) trait Comparable: InputType {
     /// The value as a parameter of a statement.
     fn datum(self) -> Datum;
 
-    /// A list of them as a parameter.
+    /// A list of values as a parameter of a statement.
     fn list(values: Vec<Self>) -> Datum;
 
     /// True if both databases can store the value.
@@ -99,7 +99,7 @@ pub(super) struct Comparison<T: Comparable> {
 
 impl<T: Comparable> Comparison<T> {
     fn apply(self, column: Column, select: &mut Select) -> Result<(), FieldError> {
-        // A table, so that each comparison is checked and added by the same lines.
+        // A table, so that one loop checks and adds each comparison.
         let one: [(Option<T>, MakeTest); 5] = [
             (self.equal, Test::Equal),
             (self.greater, Test::Greater),
@@ -129,7 +129,7 @@ impl<T: Comparable> Comparison<T> {
     }
 }
 
-/// A value that both databases can hold.
+/// Checks that both databases can store a value.
 pub(super) fn storable<T: Comparable>(value: T) -> Result<T, FieldError> {
     if value.is_storable() {
         return Ok(value);
@@ -250,8 +250,8 @@ impl Order for LineItemOrder {
 fn sort<const N: usize>(columns: [(Column, Option<Direction>); N], select: &mut Select) {
     for (column, direction) in columns {
         if let Some(direction) = direction {
-            // In the order of the type's fields, because async-graphql does not keep the order in
-            // which a client wrote them.
+            // In the order of the type's fields, because async-graphql does not keep the order of the
+            // client's text.
             select.sort(column, direction);
         }
     }

@@ -22,7 +22,7 @@ use graphql_document::DEPTH_MAX;
 /// The schema of one worker.
 pub(super) type Schema = async_graphql::Schema<QueryRoot, MutationRoot, EmptySubscription>;
 
-/// Most rows of one list.
+/// Maximum number of rows in one list.
 struct LimitMax(u32);
 
 pub(super) fn schema(store: Store, limit_max: u32) -> Schema {
@@ -84,8 +84,8 @@ impl QueryRoot {
         offset: Option<i32>,
     ) -> Result<Vec<LineItem>, FieldError> {
         let mut items: Vec<LineItem> = list(context, filter, order_by, (limit, offset)).await?;
-        // Without this each item would ask for its product: a list of a hundred would be a hundred
-        // and one statements.
+        // Otherwise each item would load its product separately: a list of a hundred would need a hundred and
+        // one statements.
         if context.look_ahead().field("product").exists() && !items.is_empty() {
             // Spent before the statement is sent. A list has at most `limit_max` items, which fits.
             allow(context, u32::try_from(items.len()).unwrap_or(u32::MAX))?;
@@ -110,11 +110,11 @@ impl LineItem {
     /// What the units are of.
     async fn product(&self, context: &Context<'_>) -> Result<Product, FieldError> {
         if let Some(product) = &self.loaded {
-            // The list of line items has loaded it already, see `line_item`.
+            // The list of line items has already loaded it. See `line_item`.
             return Ok(Product::clone(product));
         }
-        // The foreign key keeps a product with line items, so it can be missing only when both were
-        // deleted after the item was read.
+        // The foreign key protects a product with line items. It is missing only if both were deleted after
+        // the item was read.
         one(context, self.product_id).await?.ok_or(FieldError::Gone)
     }
 }
@@ -131,17 +131,17 @@ fn store<'a>(context: &Context<'a>) -> (&'a Store, &'a Visitor) {
 /// Loads the products of all line items of a list with one statement.
 async fn load_products(context: &Context<'_>, items: &mut [LineItem]) -> Result<(), FieldError> {
     let mut ids: Vec<Id> = items.iter().map(|item| item.product_id).collect();
-    // Each product once, and sorted as the database will give them.
+    // Each product once, in the order of the database's result.
     ids.sort_unstable();
     ids.dedup();
-    // As many rows as ids, whatever the limit of lists is.
+    // As many rows as ids, independent of the limit of lists.
     let mut select = Select::of(Product::TABLE, u32::try_from(ids.len()).unwrap_or(u32::MAX));
     select.test(Column::ID, Test::OneOf(Datum::Ids(ids)));
     let (store, visitor) = store(context);
     let products: Vec<Product> = store.rows(select, visitor).await?;
     let products: Vec<Arc<Product>> = products.into_iter().map(Arc::new).collect();
     for item in items {
-        // Both are sorted by id.
+        // Both lists are sorted by id.
         let found = products.binary_search_by_key(&item.product_id, |product| product.id);
         // A missing product stays `None`. The field then loads it separately and reports the error.
         item.loaded = found.ok().map(|at| Arc::clone(&products[at]));
@@ -167,8 +167,8 @@ async fn list<E: Entity>(
     for order in order.into_iter().flatten() {
         order.apply(&mut select);
     }
-    // By the limit and not by the rows found: the allowance must be spent before the database
-    // works.
+    // By the limit and not by the number of found rows, because the allowance must be spent before the
+    // database works.
     allow(context, limit)?;
     let (store, visitor) = store(context);
     Ok(store.rows(select, visitor).await?)
@@ -364,7 +364,7 @@ fn given<T>(column: &str, value: MaybeUndefined<T>) -> Result<Option<T>, FieldEr
 }
 
 fn name(text: String) -> Result<String, FieldError> {
-    // In characters, as PostgreSQL counts them.
+    // In characters, like in PostgreSQL.
     let length = text.chars().count();
     if !(1..=NAME_LENGTH_MAX).contains(&length) {
         return Err(FieldError::Argument(format!(

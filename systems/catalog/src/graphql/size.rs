@@ -17,17 +17,17 @@ const LIMITS: AnswerLimits = AnswerLimits {
     fields: 200_000,
     bytes: 16 << 20,
 };
-/// A test asks the schema.
+/// Largest lists of the schema. A test compares them with the schema.
 const SCHEMA: SchemaSize = SchemaSize {
     types: 48,
     fields: 12,
     arguments: 6,
     related: 1,
 };
-/// Bytes of the name of a product: a character has at most four.
+/// Bytes of a product's name. A character has at most four bytes.
 const NAME_BYTES_MAX: u64 = NAME_LENGTH_MAX as u64 * 4;
 
-/// Checks the operation that is to be executed with these values of variables.
+/// Checks the operation to be executed, with these values of variables.
 pub(super) fn check(
     document: &ExecutableDocument,
     (operation, values): (&OperationDefinition, &Variables),
@@ -53,7 +53,7 @@ pub(super) fn check(
     })
 }
 
-/// Rows that a list has at most, however many are found.
+/// Maximum number of rows of a list, for any number of matching rows.
 fn rows(field: &Field, operation: &OperationDefinition, values: &Variables) -> u32 {
     let Some(limit) = field.get_argument("limit") else {
         return LIMIT_DEFAULT;
@@ -66,7 +66,7 @@ fn rows(field: &Field, operation: &OperationDefinition, values: &Variables) -> u
             let definition = definitions.find(|it| it.name.node == name)?;
             definition.default_value().cloned()
         };
-        // Neither is as if there were no argument.
+        // Without a value and a default, the argument counts as missing.
         Ok::<_, Infallible>(given.or_else(declared).unwrap_or_default())
     });
     match limit {

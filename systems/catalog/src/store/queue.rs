@@ -12,10 +12,10 @@ use tokio::sync::oneshot;
 use super::StoreError;
 use crate::clock;
 
-/// Something for a thread that has a `C`.
+/// A job for a thread that has a `C`.
 type Job<C> = Box<dyn FnOnce(&mut C) + Send>;
 
-/// The way to the threads.
+/// Sends jobs to the threads.
 pub(super) struct Queue<C> {
     jobs: SyncSender<Job<C>>,
 }
@@ -27,14 +27,14 @@ impl<C> Clone for Queue<C> {
     }
 }
 
-/// The threads themselves. They end when the last queue to them is gone.
+/// The threads. They end when the last queue to them is dropped.
 pub(super) struct Threads(Vec<JoinHandle<()>>);
 
 impl Threads {
     /// Waits for the last job.
     pub(super) fn join(self) {
         for thread in self.0 {
-            // One that panicked has said so already.
+            // A panicking thread has already printed its message.
             let _ = thread.join();
         }
     }
@@ -64,8 +64,8 @@ pub(super) fn start<C: Send + 'static>(
 
 /// The next job. `None` if there will be no more jobs.
 fn next<C>(arriving: &Mutex<Receiver<Job<C>>>) -> Option<Job<C>> {
-    // One thread waits for a job and the others for the lock. Jobs run without it, so a panic
-    // cannot leave it in between two states.
+    // One thread waits for a job and the other threads wait for the lock. Jobs run without the lock, so a
+    // panic cannot leave an inconsistent state.
     let arriving = arriving.lock().unwrap_or_else(PoisonError::into_inner);
     arriving.recv().ok()
 }
@@ -85,7 +85,7 @@ impl<C> Queue<C> {
                 // The client has left. Jobs of a flood of such clients cost no work.
                 return;
             }
-            // An answer that says "too slow" must also mean that it will not be done later.
+            // The error "too slow" must also mean that the job will not run later.
             let outcome = (!left.is_zero()).then(|| work(connection, left));
             // The receiver is gone if the client left meanwhile. The work is already done.
             let _ = answer.send(outcome);

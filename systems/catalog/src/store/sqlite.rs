@@ -31,14 +31,14 @@ use crate::moment::Moment;
 use crate::seed;
 use crate::select::Statement;
 
-/// Instructions of SQLite's machine between two looks at the clock.
+/// Instructions of SQLite's virtual machine between two checks of the deadline.
 const INSTRUCTIONS: i32 = 10_000;
-/// Time that a read may take of the worker that serves the request.
+/// Time that a read may take on the worker of the request.
 const ON_WORKER: Duration = Duration::from_millis(2);
 /// Number of prepared statements that a connection keeps. The least recently used one makes room.
 const STATEMENTS_KEPT: usize = 64;
 
-/// The pause before a file that another process has is tried again.
+/// Pause before the next attempt to use a file that another process has locked.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
 
 /// The type name that `rarray` requires of its pointers.
@@ -61,7 +61,7 @@ impl Helpers {
     }
 }
 
-/// The file as one worker uses it.
+/// The file from one worker's side.
 pub(crate) struct Sqlite {
     reader: Mutex<Reader>,
     timeout: Duration,
@@ -69,22 +69,22 @@ pub(crate) struct Sqlite {
     readers: Queue<Reader>,
 }
 
-/// A connection that reads, and gives up when its time is over.
+/// A read-only connection that aborts statements at a deadline.
 struct Reader {
     connection: Connection,
     deadline: Deadline,
 }
 
 impl Reader {
-    /// `busy` is the time that it waits for locks, which are rare in WAL mode.
+    /// Opens a connection. `busy` is the maximum wait for locks, which are rare in WAL mode.
     fn open(path: &Path, busy: Duration) -> Result<Self, rusqlite::Error> {
-        // No mutex of SQLite's own: each connection has one thread at a time.
+        // Without SQLite's own mutex, because only one thread at a time uses each connection.
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(path, flags)?;
         equip(&connection, busy)?;
         let deadline = Deadline::never();
         let seen = deadline.clone();
-        // The only way to stop a read: SQLite asks every 10,000 instructions.
+        // The only way to abort a read: SQLite calls this handler every 10,000 instructions.
         connection.progress_handler(INSTRUCTIONS, Some(move || seen.is_over()))?;
         Ok(Self {
             connection,
@@ -102,7 +102,7 @@ impl Reader {
 /// The result of a statement.
 type Outcome<E> = Result<Vec<E>, QueryError>;
 
-/// When the statement under way is to be given up.
+/// The deadline of the current statement.
 #[derive(Debug, Clone)]
 struct Deadline {
     start: Instant,
@@ -144,7 +144,7 @@ impl Sqlite {
         helpers: &Helpers,
         timeout: Duration,
     ) -> Result<Self, OpenError> {
-        // A worker does not wait for a lock either: the threads that read do.
+        // A worker does not wait for locks. The reading threads do.
         let reader = Reader::open(path, Duration::ZERO);
         let reader = reader.map_err(|error| unusable(path, &error))?;
         Ok(Self {
@@ -287,7 +287,7 @@ fn patiently<T>(
     let start = clock::now();
     loop {
         match attempt() {
-            // Checked after the attempt, so that there is always one.
+            // Checked after the attempt, so that there is always one attempt.
             Err(error) if error.is_of_another() && start.elapsed() < time => {
                 thread::sleep(BETWEEN_ATTEMPTS);
             }
@@ -412,7 +412,7 @@ mod tests {
     use super::*;
     use crate::entity::Product;
 
-    /// A read that ends with its time only.
+    /// A read that never ends by itself.
     fn endless() -> Statement {
         Statement {
             text: "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
@@ -422,7 +422,7 @@ mod tests {
         }
     }
 
-    /// A small file, and a worker's view of it.
+    /// A small file, from a worker's side.
     fn with_sqlite<T>(flags: &[&str], work: impl AsyncFnOnce(&Sqlite) -> T) -> T {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("catalog.sqlite3");

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 /// Queue length at which a client's abandoned requests are removed.
 const CROWD: usize = 64;
 
-/// Gives out places. Clones share them.
+/// Shares out places. Clones share the same places.
 #[derive(Clone)]
 pub(super) struct Turns<K: Copy + Eq + Hash>(Arc<Inner<K>>);
 
@@ -22,15 +22,15 @@ struct Inner<K: Copy + Eq + Hash> {
 struct State<K: Copy + Eq + Hash> {
     free: usize,
     clients: HashMap<K, Entry<K>>,
-    /// Clients with requests that wait, each once, the next in turn first.
+    /// Clients with waiting requests, each once. The next client in turn is first.
     order: VecDeque<K>,
 }
 
-/// A client that has places, or requests that wait.
+/// A client that holds places or has waiting requests.
 struct Entry<K: Copy + Eq + Hash> {
     held: usize,
     waiting: VecDeque<oneshot::Sender<Place<K>>>,
-    /// Length of the queue at which it is looked through next.
+    /// Queue length at which abandoned requests are removed next.
     look_at: usize,
 }
 
@@ -44,7 +44,7 @@ impl<K: Copy + Eq + Hash> Default for Entry<K> {
     }
 }
 
-/// A place. Dropping it gives it to the next in turn.
+/// A place. Dropping it gives it to the next client in turn.
 pub(super) struct Place<K: Copy + Eq + Hash> {
     turns: Turns<K>,
     client: K,
@@ -63,7 +63,7 @@ impl<K: Copy + Eq + Hash> Turns<K> {
         }))
     }
 
-    /// A place at once, where one is free and no request of the client waits for its turn.
+    /// Takes a place at once, if one is free and no request of the client waits.
     pub(super) fn try_take(&self, client: K) -> Option<Place<K>> {
         let most = (self.0.most)(&client);
         let mut state = self.state();
@@ -71,7 +71,7 @@ impl<K: Copy + Eq + Hash> Turns<K> {
             return None;
         }
         let entry = state.clients.entry(client).or_default();
-        // Free places and clients that wait are both there only where these have their share.
+        // If a place is free while clients wait, these clients already hold their share.
         if entry.held >= most || !entry.waiting.is_empty() {
             return None;
         }
@@ -81,7 +81,7 @@ impl<K: Copy + Eq + Hash> Turns<K> {
         Some(self.place(client))
     }
 
-    /// A place, as soon as it is the client's turn.
+    /// Waits until it is the client's turn and takes a place.
     pub(super) async fn take(&self, client: K) -> Place<K> {
         if let Some(place) = self.try_take(client) {
             return place;
@@ -122,7 +122,7 @@ impl<K: Copy + Eq + Hash> Turns<K> {
         let next = state.next(&self.0.most);
         drop(state);
         if let Some((next, give)) = next {
-            // One that has left in this moment drops the place, which comes back here.
+            // A request that was abandoned at this moment drops the place, which returns here.
             let _ = give.send(self.place(next));
         }
     }
@@ -246,7 +246,7 @@ mod tests {
         let mut last = waiting(&turns, 'd');
         drop(left);
         drop(place);
-        // It was given the place and has not looked.
+        // It received the place but was not polled.
         drop(told);
         drop(poll(&mut last).expect("it is the only one that waits"));
         let state = turns.state();

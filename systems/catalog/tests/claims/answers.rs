@@ -100,7 +100,7 @@ fn one_row_and_rows_of_one_product_are_found() {
     assert_eq!(bodies[4], json!({"product": [product]}));
 }
 
-/// Method and path, status and code of refusals by REST.
+/// Method, path, status and code of refusals by REST.
 const REFUSED: [(&str, u16, &str); 12] = [
     ("GET /api/rest/product?units=1", 400, "bad-request"),
     ("GET /api/rest/product?limit=51", 400, "bad-request"),

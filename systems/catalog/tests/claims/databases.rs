@@ -1,4 +1,4 @@
-//! The databases that the same cases run on: files of SQLite, and a PostgreSQL of our own.
+//! The databases of the tests: SQLite files, and our own PostgreSQL server.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// A file that is not there yet.
+    /// A file that does not exist yet.
     pub(crate) fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("catalog.sqlite3");
@@ -28,7 +28,7 @@ impl Database {
         }
     }
 
-    /// A database of the server that all tests share.
+    /// A database on the server that all tests share.
     pub(crate) fn postgres() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("catalog_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -55,7 +55,7 @@ impl Database {
 pub(crate) struct PostgresServer {
     port: u16,
     _process: Child,
-    /// The server stops when this is closed, whatever ends this process.
+    /// The server stops when this is closed, for any end of this process.
     _input: ChildStdin,
 }
 

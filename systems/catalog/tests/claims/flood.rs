@@ -1,4 +1,4 @@
-//! Many requests at once, of all kinds: each has its own answer, and each insert is there once.
+//! Tests many concurrent requests: each gets its own response, and each insert is stored once.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -17,7 +17,7 @@ const INSERT: &str = "mutation($id: uuid!, $name: String!, $price: Int!) \
 const BY_NAME: &str =
     "query($name: String!) { product(where: {name: {_eq: $name}}) { name price } }";
 
-/// An id that no other request of the flood has.
+/// An id that is unique within the flood.
 fn id(connection: usize, number: usize) -> String {
     format!("00000000-0000-8000-8000-{connection:04x}{number:08x}")
 }
@@ -35,7 +35,7 @@ fn ask(client: &mut Client, seeded: &Value, connection: usize, number: usize) {
             assert_eq!(answer, expected);
         }
         1 => {
-            // The insert of the request before, sent once more as after a lost answer.
+            // Repeats the previous insert, as after a lost response.
             let id = id(connection, number - 1);
             let again = json!({"id": id, "name": "again", "price": 0});
             let answer = client.graphql(INSERT, &again).json();

@@ -1,4 +1,4 @@
-//! The curl lines of the README work as they stand, on both databases.
+//! Tests that the curl lines of the README work on both databases.
 
 use std::process::Command;
 

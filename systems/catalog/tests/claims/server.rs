@@ -9,7 +9,7 @@ use test_client::Process;
 
 use crate::databases::Database;
 
-/// Rows of most tests: enough for pages, few enough to start at once.
+/// Number of rows in most tests: enough for pages, and few enough for a fast start.
 pub(crate) const PRODUCTS: usize = 300;
 
 /// The program with a database of few rows.
@@ -17,10 +17,10 @@ pub(crate) fn command(database: &Database, flags: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_catalog"));
     command
         .args(["--listen", "127.0.0.1:0", "--database-url", &database.url])
-        // The name in the requests of tests.
+        // The host name in the tests' requests.
         .args(["--allowed-hosts", "test"])
         .args(["--seed-products", &PRODUCTS.to_string()])
-        // A busy machine takes its time.
+        // A margin for busy machines.
         .args(["--seed-line-items", "900", "--statement-timeout", "60s"])
         .args(["--connect-timeout", "120s"])
         .args(flags);
@@ -30,7 +30,7 @@ pub(crate) fn command(database: &Database, flags: &[&str]) -> Command {
 /// A running catalog. The SQLite file stays until the catalog ends, because a worker may open the file after
 /// the first response.
 pub(crate) struct Server {
-    // Before the folder, so that it has ended when the file goes.
+    // Declared before the folder, so that the process ends before the file is removed.
     process: Process,
     _folder: Option<Arc<TempDir>>,
 }
@@ -50,7 +50,7 @@ impl Server {
     }
 }
 
-/// Starts it on a free port of loopback.
+/// Starts the catalog on a free port of loopback.
 pub(crate) fn start(database: &Database, flags: &[&str]) -> Server {
     Server {
         process: Process::start(&mut command(database, flags)),

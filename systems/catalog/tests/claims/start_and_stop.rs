@@ -1,4 +1,4 @@
-//! From an empty database to a stopped process.
+//! Tests from an empty database to a stopped process.
 
 use std::process::Stdio;
 use std::thread;
@@ -136,7 +136,7 @@ fn a_request_in_flight_is_answered_after_sigterm() {
              Expect: 100-continue\r\nContent-Length: {length}\r\n\r\n"
         );
         connection.write_text(&head);
-        // Asking for the body, the server says that the request has arrived.
+        // The interim response shows that the request has arrived.
         assert_eq!(connection.read(false).status, 100);
         connection.write_text(first);
         server.signal(Signal::TERM);

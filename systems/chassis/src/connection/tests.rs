@@ -16,7 +16,7 @@ use hyper_util::rt::TokioTimer;
 use super::*;
 use crate::listener::{self, Listener};
 
-/// Gives the body of a request back, after a while when its path is `/late`.
+/// Returns the body of a request, with a delay if its path is `/late`.
 async fn echo(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     if request.uri().path() == "/late" {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -82,7 +82,8 @@ fn open(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Sends pieces, those after the first when they are waited for, and reads until the other side ends.
+/// Sends pieces, each further piece when the server waits for it. Then reads until the server closes the
+/// connection.
 fn say(address: SocketAddr, waits: &Waits, pieces: &[&[u8]]) -> Vec<u8> {
     let mut stream = open(address);
     for (number, piece) in pieces.iter().enumerate() {

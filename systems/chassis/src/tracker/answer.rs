@@ -16,7 +16,7 @@ use hyper::body::{Body, Buf, Frame, SizeHint};
 use super::io::PROGRESS_BYTES;
 use super::{Exchange, State};
 
-/// A body that is watched until it is written.
+/// A body that is tracked until it is written.
 #[derive(Debug)]
 pub struct TrackedBody<B> {
     body: B,
@@ -25,7 +25,7 @@ pub struct TrackedBody<B> {
 }
 
 impl Exchange {
-    /// Returns the body of the answer, watched until it is written.
+    /// Wraps the body of the response, so that it is tracked until it is written.
     #[must_use]
     pub fn answer<B>(mut self, body: B) -> TrackedBody<B> {
         self.note_answer();
@@ -58,12 +58,12 @@ impl<B: Body + Unpin> Body for TrackedBody<B> {
     }
 }
 
-/// A part of an answer that is not written yet.
+/// A part of a response that is not written yet.
 #[derive(Debug)]
 pub struct Portion<D: Buf> {
     data: D,
     state: Rc<State>,
-    /// The epoch of its last progress.
+    /// The epoch of the part's last progress.
     epoch: u32,
     /// Bytes written since the last progress.
     credit: usize,

@@ -12,14 +12,14 @@ use crate::connection_table::Cause;
 
 /// Number of requests that a client may cancel beyond the number that were answered.
 const RESETS_MAX: u32 = 100;
-/// Ticks after which a client has waited for its answer, and may well lose its patience.
+/// Ticks after which a client may cancel without being counted, because it has waited long.
 const PATIENCE_TICKS: u32 = 10;
 
-/// A request and its answer, until the system or HTTP/2 has taken the last of it.
+/// A request and its response, until the system or HTTP/2 has accepted the last byte.
 #[derive(Debug)]
 pub struct Exchange {
     pub(super) state: Rc<State>,
-    /// The tick at which it began.
+    /// The tick at which the request began.
     began: u32,
     is_answered: bool,
 }
@@ -43,7 +43,7 @@ impl Exchange {
     /// streams are separate tasks.
     pub async fn turn(&self) {
         let state = &self.state;
-        // A loop, because hyper may look again in the same turn.
+        // A loop, because hyper may poll again in the same turn.
         while state.was_served_in_turn() {
             state.next_pass().await;
         }
@@ -99,14 +99,14 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let state = &self.state;
         state.ended();
-        // The clock is read only for the few that were not answered.
+        // The clock is read only for the few requests without a response.
         let waited = || state.registry.now().wrapping_sub(self.began);
         if self.is_answered || waited() > PATIENCE_TICKS {
             return;
         }
         let cancelled = state.cancelled.get().saturating_add(1);
         state.cancelled.set(cancelled);
-        // Each costs a client a few bytes and the service a whole request's work.
+        // Each cancelled request costs a client a few bytes and the service the work of a whole request.
         if cancelled > RESETS_MAX.saturating_add(state.answered.get()) {
             state.end(Order::Drop, Cause::Resets);
         }
@@ -129,7 +129,7 @@ impl State {
         self.protocol.get() == Protocol::Http1 && self.served.get() == Some(self.turn.get())
     }
 
-    /// Waits for the next pass.
+    /// Waits until the next pass begins.
     async fn next_pass(&self) {
         let passes = &self.registry.passes;
         let pass = passes.current();
@@ -171,7 +171,7 @@ async fn runtime_looked() {
             task: task.waker().clone(),
         }));
         let waker = Waker::from(Arc::clone(own));
-        // The runtime wakes it when it has looked.
+        // The runtime wakes it after it has polled for events.
         yielding.as_mut().poll(&mut Context::from_waker(&waker))
     })
     .await;

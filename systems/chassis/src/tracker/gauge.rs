@@ -14,7 +14,7 @@ pub(super) struct Gauge {
     unsent: Box<dyn Fn() -> usize>,
     /// Total of bytes that the server has received.
     handed: Cell<u64>,
-    /// Bytes taken when the client last made progress.
+    /// Number of taken bytes at the client's last progress.
     mark: Cell<u64>,
 }
 
@@ -52,7 +52,8 @@ impl State {
             self.blocked.set(None);
             return;
         }
-        // Heads are left but were not handed over, so the difference may be below zero.
+        // The server's unwritten bytes include heads, which were not handed over. So the difference may be
+        // negative.
         let taken = gauge.handed.get().wrapping_sub(left as u64);
         let progress = taken.wrapping_sub(gauge.mark.get()).cast_signed();
         if self.blocked.get().is_none() || progress >= PROGRESS_BYTES as i64 {

@@ -48,7 +48,7 @@ pub fn count_rests(runtime: &mut Builder) -> &mut Builder {
 #[derive(Debug)]
 pub(super) struct Passes {
     number: Cell<u32>,
-    /// The count of rests when it began.
+    /// The value of `RESTS` when the pass began.
     rests: Cell<u32>,
     began: Cell<Instant>,
     /// Clients that started a request in this pass. `None` stands for this machine itself.
@@ -73,7 +73,7 @@ impl Passes {
         !self.lines.borrow().contains_key(&client) && self.admits(client)
     }
 
-    /// The end of this client's line, for a request that does not begin now.
+    /// Adds a request that cannot start now to the end of its client's queue.
     pub(super) fn line(&self, client: Option<Network>) -> Line<'_> {
         let lock = Rc::clone(self.lines.borrow_mut().entry(client).or_default());
         Line {
@@ -83,7 +83,7 @@ impl Passes {
         }
     }
 
-    /// The current pass, for [`Passes::looked`].
+    /// The number of the current pass, for [`Passes::looked`].
     pub(super) fn current(&self) -> u32 {
         self.number.get()
     }
@@ -118,7 +118,7 @@ impl Passes {
     }
 }
 
-/// A request in the line of its client, until this is dropped.
+/// A request in its client's queue. Dropping it removes the request.
 pub(super) struct Line<'a> {
     passes: &'a Passes,
     client: Option<Network>,
@@ -155,14 +155,14 @@ mod tests {
         Network::of(IpAddr::from([10, 0, 0, last]))
     }
 
-    /// A pass that has lasted for its stretch.
+    /// A pass that has already lasted for `STRETCH`.
     fn long() -> Passes {
         let passes = Passes::new();
         passes.began.set(clock::now() - STRETCH);
         passes
     }
 
-    /// A pass that stays short, however long this thread is kept waiting.
+    /// A pass that stays short, even if this thread is delayed.
     fn short() -> Passes {
         let passes = Passes::new();
         passes.began.set(clock::now() + Duration::from_secs(600));

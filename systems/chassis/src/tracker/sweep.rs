@@ -1,4 +1,4 @@
-//! The look at all connections of a worker: which are over time, and which make room.
+//! The sweep over all connections of a worker: ends timed-out connections, and makes room.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 use super::{Order, Protocol, Registry, State, TICK};
 use crate::connection_table::Cause;
 
-/// Ticks that a client has to end a connection that was idle for too long.
+/// Ticks for a client to end a connection after the idle timeout.
 const GRACE_TICKS: u32 = 10;
-/// Ticks that a newcomer has to send its request when many others are served and no other client waits.
+/// Ticks for a new connection to send its request if connections are short and no other client waits.
 const FRESH_TICKS: u32 = 5;
 /// Ticks without progress after which a response may be dropped to free memory.
 const STALLED_TICKS: u32 = 10;
 
 impl Registry {
-    /// Ends the connections that are over time, and makes room where it is short.
+    /// Ends timed-out connections, and makes room if places are short.
     pub(super) fn sweep(&self) {
         let now = self.now();
         let write = ticks(self.timeouts.get().write);
@@ -60,14 +60,14 @@ impl Registry {
         let waited = now.wrapping_sub(state.since.get());
         if state.in_head.get() && waited >= ticks(timeouts.head) {
             let order = match state.protocol.get() {
-                // It may be one of HTTP/2 that was opened ahead of its first request.
+                // It may be an HTTP/2 connection that was opened before its first request.
                 Protocol::Unknown => Order::FinishBy(now.wrapping_add(GRACE_TICKS)),
                 _ => Order::Drop,
             };
             state.end(order, Cause::Head);
         } else if !state.in_head.get() && waited >= ticks(timeouts.idle) {
             let order = match state.protocol.get() {
-                // A client of HTTP/2 learns which of its requests were too late.
+                // An HTTP/2 client receives the information which of its requests were too late.
                 Protocol::Http2 => Order::FinishBy(now.wrapping_add(GRACE_TICKS)),
                 _ => Order::Drop,
             };
@@ -125,13 +125,13 @@ impl Registry {
 }
 
 impl State {
-    /// Bytes of answers that are not written.
+    /// Bytes of responses that are not written yet.
     fn unwritten(&self) -> usize {
         self.unsent.get() + self.held.get()
     }
 }
 
-/// A time in ticks, at least one.
+/// Converts a time to ticks, at least one.
 fn ticks(time: Duration) -> u32 {
     let ticks = time.as_millis().div_ceil(TICK.as_millis());
     u32::try_from(ticks).unwrap_or(u32::MAX / 2).max(1)

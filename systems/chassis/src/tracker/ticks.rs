@@ -29,7 +29,7 @@ enum Moment {
     Known(u32),
 }
 
-/// A turn of a connection, however it ends.
+/// A turn of a connection. Dropping it ends the turn.
 pub(super) struct Turn<'a>(&'a Ticks);
 
 impl Drop for Turn<'_> {

@@ -1,4 +1,4 @@
-//! The pure decision: which message is changed, and how.
+//! The pure decision: selects the messages to change, and changes them.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ pub enum Endpoint {
     ClientAwareness,
 }
 
-/// Answers one message, changing it only at the stage that the endpoint is for.
+/// Handles one message. Changes it only at the stage of the endpoint.
 pub fn decide(endpoint: Endpoint, message: Map<String, Value>, keys: &Keys) -> Map<String, Value> {
     let stage = message.get("stage").and_then(Value::as_str);
     match (endpoint, stage) {

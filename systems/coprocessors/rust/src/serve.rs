@@ -16,10 +16,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::decide::{Endpoint, decide};
 use crate::token::Keys;
 
-/// Largest message, as in the other languages.
+/// Largest message in bytes, as in the other languages.
 const BODY_LIMIT: usize = 16 << 20;
 
-/// Serves on all interfaces until told to stop.
+/// Serves on all interfaces until it is stopped.
 pub async fn on_port(port: &str, secret: &str) -> io::Result<()> {
     let listener = TcpListener::bind(format!("0.0.0.0:{port}")).await?;
     let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
@@ -31,7 +31,7 @@ pub async fn on_port(port: &str, secret: &str) -> io::Result<()> {
         .await
 }
 
-/// Serves on a Unix socket until told to stop.
+/// Serves on a Unix socket until it is stopped.
 pub async fn on_socket(path: &str, secret: &str) -> io::Result<()> {
     // A killed predecessor may have left its socket file.
     let _ = fs::remove_file(path);

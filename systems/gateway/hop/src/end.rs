@@ -6,7 +6,7 @@
 
 use http::header::{CONNECTION, HeaderMap, HeaderName};
 
-/// Removes `Connection` and the headers that it names.
+/// Removes `Connection` and the headers that it lists.
 pub fn end_connection_headers(headers: &mut HeaderMap) {
     // HTTP/2 has no such header. Most clients of HTTP/1.1 send no such header or `keep-alive`.
     let Some(first) = headers.get(CONNECTION) else {

@@ -11,7 +11,7 @@ pub use end::end_connection_headers;
 
 use http::HeaderMap;
 
-/// Headers of one connection and of how messages are framed on it.
+/// Headers of one connection and of its message framing.
 pub const OF_CONNECTION: [&str; 7] = [
     "connection",
     "keep-alive",

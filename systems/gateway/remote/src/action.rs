@@ -18,10 +18,10 @@ use crate::failure;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
 
-/// A handler's answer after its transform.
+/// A handler's response after its transformation.
 pub(crate) type Transformed<'a> = Result<Cow<'a, Json<'a>>, RenderError>;
 
-/// An action, its templates read.
+/// An action with parsed templates.
 #[derive(Debug)]
 pub(crate) struct Action {
     pub(crate) name: String,
@@ -65,7 +65,7 @@ pub(crate) enum TransformError {
     Payload,
 }
 
-/// The configuration has checked every template.
+/// Parses a template. The configuration check has already parsed every template.
 fn read_text(text: &Written<TemplateText>) -> Option<Template> {
     Template::text(&text.0.0).ok()
 }
@@ -98,7 +98,7 @@ impl Action {
         (asking, work): (Asking<'_>, &Work),
     ) -> Result<Call, TransformError> {
         let mut headers = self.headers.of(asking.client, asking.session);
-        // An `or_insert`, because a configured or forwarded content type wins over ours.
+        // `or_insert`, because a configured or forwarded content type takes precedence over ours.
         headers.entry(header::CONTENT_TYPE).or_insert(JSON);
         let call = Call {
             source,
@@ -117,7 +117,7 @@ impl Action {
         request.apply(call, payload, (&self.base_url, work))
     }
 
-    /// The answer of the handler as the action's value, or as an error.
+    /// Converts the handler's response to the action's value, or to an error.
     pub(crate) fn judge<'a>(
         &self,
         answer: &CallAnswer,
@@ -134,8 +134,7 @@ impl Action {
             let reason = format!("expecting 2xx or 4xx status code, but found {found}");
             return Err(unexpected("internal error").with("internal", reason));
         }
-        // Checked after the status: a proxy's HTML page for a 502 is better explained by the
-        // status.
+        // Checked after the status: for a proxy's HTML page with a 502, the status is the better explanation.
         let Ok(body) = body else {
             return Err(unexpected("not a valid json response from webhook"));
         };
@@ -177,7 +176,7 @@ pub(crate) fn response_variable(status: StatusCode) -> Json<'static> {
     Json::Object(vec![("status".into(), status)])
 }
 
-/// The error that a handler asked for with 4xx.
+/// The error that a handler returned with 4xx.
 fn refusal(body: &Json<'_>, path: &str) -> GraphqlError {
     let text = |key: &str| match body.get(key) {
         Some(Json::Text(text)) => Some(text.to_string()),
@@ -262,8 +261,8 @@ impl Request {
         let base = Json::Text(base_url.into());
         let query = query_of(base_url);
         let nothing = Json::Null;
-        // Headers are added after the body is rendered, so that a template can overwrite the
-        // content type of a form.
+        // Headers are added after the body is rendered, so that a template can replace the content type of a
+        // form.
         let scope = Scope::new(work)
             .with("$body", &tree)
             .with("$base_url", &base)
@@ -281,8 +280,8 @@ impl Request {
         }
         let rendered = |what: &str, template: &Template| rendered(what, template, &scope);
         let body: Bytes = match &self.body {
-            // The payload moves into the call at the end: `tree`, which templates read, borrows it
-            // until then.
+            // The payload moves into the call at the end, because the templates' `tree` borrows it until
+            // then.
             Body::Payload => Bytes::new(),
             Body::None => Bytes::new(),
             Body::Json(template) => {
@@ -296,7 +295,7 @@ impl Request {
             Body::Form(fields) => {
                 let mut form = form_urlencoded::Serializer::new(String::new());
                 for (name, template) in fields {
-                    // A template that renders to null leaves its field, header or parameter out.
+                    // If a template renders to null, its field, header or parameter is left out.
                     if let Some(value) = rendered(name, template)? {
                         form.append_pair(name, &value);
                     }
@@ -321,13 +320,13 @@ impl Request {
         Ok(call)
     }
 
-    /// The URL, when a template changes it.
+    /// The URL, if a template changes it.
     fn url(&self, scope: &Scope<'_>, base_url: &str) -> Result<Option<String>, TransformError> {
         let render = |what: &str, template: &Template| rendered(what, template, scope);
         let mut url = match &self.url {
             Some(template) => render("url", template)?.ok_or(TransformError::NoUrl)?,
-            // Without a change of URL or parameters the configured endpoint is used as it is, with
-            // its connection pool.
+            // If neither the URL nor its parameters change, the configured endpoint is used, with its
+            // connection pool.
             None if self.query.is_empty() => return Ok(None),
             None => base_url.to_owned(),
         };

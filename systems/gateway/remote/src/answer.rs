@@ -1,4 +1,4 @@
-//! A service's answer: its root fields as slices of the text, checked and not decoded.
+//! A service's response. Its root fields are slices of the text, which are checked and not decoded.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,20 +15,20 @@ use graphql_tools::parser::query::Selection;
 /// A GraphQL response of a service.
 pub(crate) struct Answer<'a> {
     pub(crate) data: Data<'a>,
-    /// The list of errors, when there are any.
+    /// The list of errors, if there are any.
     pub(crate) errors: Option<&'a str>,
 }
 
 /// The `data` of a response.
 #[derive(Default)]
 pub(crate) enum Data<'a> {
-    /// Not there, or not an object.
+    /// Missing, or not an object.
     #[default]
     Nothing,
     Members(Vec<(Cow<'a, str>, &'a str)>),
 }
 
-/// Why bytes are not a response.
+/// The reason why bytes are not a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
     Json,
@@ -36,7 +36,7 @@ pub(crate) enum Unreadable {
 }
 
 impl<'a> Answer<'a> {
-    /// Reads a response. All of it is checked to be JSON.
+    /// Reads a response. Checks that the whole text is JSON.
     pub(crate) fn read(body: &'a [u8]) -> Result<Self, Unreadable> {
         serde_json::from_slice(body).map_err(|error| {
             // A wrong type means that the JSON is not a response. Every other error means that the text is
@@ -87,8 +87,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Answer<'a> {
                                 let unexpected = Unexpected::Other("`errors` that is not a list");
                                 return Err(A::Error::invalid_type(unexpected, &self));
                             }
-                            // An empty list counts as no errors: several servers send it with every
-                            // answer.
+                            // An empty list counts as no errors, because several servers send it with every
+                            // response.
                             let is_empty = errors.starts_with('[')
                                 && errors[1..].trim_start().starts_with(']');
                             answer.errors = (errors != "null" && !is_empty).then_some(errors);
@@ -122,11 +122,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for Data<'a> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Data<'de>, A::Error> {
-                // Two root fields are the common case, and a small answer should not grow its list.
+                // Two root fields are common, and the list of a small response should not need to grow.
                 let mut members = Vec::with_capacity(2);
                 while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
-                    // Skips a value and keeps where it stands: the text is sent on as the service
-                    // wrote it.
+                    // Skips a value and keeps its place, because the service's text is forwarded unchanged.
                     members.push((key, map.next_value::<&RawValue>()?.get()));
                 }
                 Ok(Data::Members(members))
@@ -152,7 +151,7 @@ impl TypeNames {
         for occurrence in fields {
             names.add_below(occurrence.key(), &occurrence.field.selection_set, fragments);
         }
-        // Without a place for names, answers are passed on unread.
+        // If the selections contain no type names, responses are forwarded without parsing.
         names.prune();
         (!names.is_empty()).then_some(names)
     }
@@ -202,7 +201,7 @@ impl TypeNames {
         self.keys.is_empty() && self.below.is_empty()
     }
 
-    /// Appends the value of a root field with its names of types changed.
+    /// Appends the value of a root field, with changed type names.
     pub(crate) fn write(&self, key: &str, raw: &str, names: &Names, out: &mut Vec<u8>) {
         let inner = self.below.iter().find(|(known, _)| known == key);
         match (inner, Json::parse(raw.as_bytes())) {

@@ -1,4 +1,4 @@
-//! The interface to services and handlers: one HTTP request, one answer.
+//! The interface to services and handlers: one HTTP request, one response.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -12,7 +12,7 @@ pub struct Call {
     pub source: usize,
     /// The HTTP method of the request.
     pub method: Method,
-    /// The URL when it is not the configured one.
+    /// The URL, if it differs from the configured URL.
     pub url: Option<String>,
     /// All headers except connection headers.
     pub headers: HeaderMap,
@@ -38,11 +38,11 @@ pub struct CallAnswer {
 #[error("{0}")]
 pub struct CallError(pub String);
 
-/// Carries requests to services and handlers.
+/// Sends requests to services and handlers.
 ///
 /// The future need not be `Send`: a request stays on the thread that accepted it.
 pub trait Sources {
-    /// Sends one request and waits for its whole answer.
+    /// Sends one request and waits for the complete response.
     fn call(&self, call: Call) -> impl Future<Output = Result<CallAnswer, CallError>>;
 
     /// Lets other requests of this thread continue. Called from time to time while a large response is

@@ -35,18 +35,18 @@ pub struct Executed {
 
 /// The result of one part.
 enum Outcome {
-    /// A service's answer: a GraphQL response without errors.
+    /// A service's GraphQL response without errors.
     Remote(CallAnswer),
-    /// The JSON of an action's member.
+    /// The JSON of an action's member, and its cookies.
     Action(Vec<u8>, Vec<HeaderValue>),
-    /// No request was made, because no field is wanted.
+    /// No request was sent, because conditions exclude all fields.
     Nothing,
-    /// The list of errors as JSON.
+    /// A list of errors.
     Failed(Failure),
 }
 
 enum Failure {
-    /// Errors of a service as it sent them.
+    /// Errors of a service, unchanged.
     Verbatim(CallAnswer),
     Own(Vec<u8>, Vec<HeaderValue>),
 }
@@ -60,7 +60,7 @@ impl From<Box<GraphqlError>> for Failure {
 impl From<GraphqlError> for Failure {
     fn from(error: GraphqlError) -> Self {
         let body = errors_body(&[error]);
-        // The list within `{"errors":…}`.
+        // Only the list inside `{"errors":…}`.
         let list = body[b"{\"errors\":".len()..body.len() - 1].to_vec();
         Failure::Own(list, Vec::new())
     }
@@ -94,10 +94,10 @@ impl Prepared {
             // One part needs no list of futures. Most operations have one part.
             [only] => vec![run.part(only).await],
             _ if self.checked.kind() == OperationKind::Query => {
-                // All parts run in one task: they share the variables and presences without a lock.
+                // All parts run in one task, so they share the variables and presences without a lock.
                 join_all(parts.iter().map(|part| run.part(part))).await
             }
-            // Mutations run one after the other, and after a failure the rest must not be executed.
+            // Mutations run one after the other. After a failure, the rest must not be executed.
             _ => {
                 let mut outcomes = Vec::with_capacity(parts.len());
                 for part in parts {
@@ -123,9 +123,9 @@ struct Run<'a, S> {
     presences: Vec<bool>,
     asking: Asking<'a>,
     sources: &'a S,
-    /// Bytes of the response that may still be made of answers to actions and introspection.
+    /// Bytes of the response that actions and introspection may still write.
     writable: Cell<usize>,
-    /// Bytes of answers that may still be kept.
+    /// Bytes of service responses that may still be kept.
     receivable: Cell<usize>,
     /// Output bytes that the request templates of all actions may still produce.
     asking_work: Work,
@@ -173,7 +173,7 @@ impl<S: Sources> Run<'_, S> {
         let answer = match self.sources.call(call).await {
             Ok(answer) => answer,
             Err(CallError(reason)) => {
-                // By its name: where it is, is for the log, which who calls has written.
+                // Names the service only. Its address goes to the log of the caller.
                 let message = format!(
                     "HTTP exception occurred while sending the request to `{}`",
                     remote.name
@@ -233,7 +233,7 @@ impl<S: Sources> Run<'_, S> {
                 body.extend_from_slice(json);
             }
         }
-        // Still the first separator means that no variable was given, and `variables` is left out.
+        // An unused first separator means that no variable was given. `variables` is then left out.
         body.extend_from_slice(if separator == b"," { b"}}" } else { b"}" });
         body.into()
     }
@@ -245,7 +245,8 @@ impl<S: Sources> Run<'_, S> {
         let action = &self.settings.actions[part.action];
         let path = failure::root_path(&action.name);
         let source = self.settings.remotes.len() + part.action;
-        // Made even when the request transform replaces it: templates read the payload as `$body`.
+        // Created even if the request transformation replaces it, because templates read the payload as
+        // `$body`.
         let payload = self.payload(&action.name, part);
         let hide = |error: GraphqlError| Box::new(self.hidden(error));
         let call = action.call(source, payload, (self.asking, &self.asking_work));
@@ -293,7 +294,7 @@ impl<S: Sources> Run<'_, S> {
         Ok((out, answer.cookies))
     }
 
-    /// Counts an answer that is kept until all are there.
+    /// Counts a response that is kept until all responses have arrived.
     fn receive(&self, answer: &CallAnswer) -> Result<(), Box<GraphqlError>> {
         let left = self.receivable.get().checked_sub(answer.body.len());
         let left = left.ok_or_else(|| self.cut(self.settings.bounds.answers_too_large()))?;
@@ -315,7 +316,7 @@ impl<S: Sources> Run<'_, S> {
     }
 
     async fn respond(&self, mut outcomes: Vec<Outcome>) -> Executed {
-        // Cookies come first, because they go to the client even when a part has failed.
+        // Cookies come first, because the client receives them even if a part has failed.
         let cookies = cookies(&mut outcomes);
         if let Some(failure) = outcomes.iter().find_map(|outcome| match outcome {
             Outcome::Failed(failure) => Some(failure),
@@ -367,7 +368,7 @@ impl<S: Sources> Run<'_, S> {
         }
     }
 
-    /// The answer to a request beyond a limit.
+    /// The response to a request that exceeds a limit.
     fn beyond(&self, error: GraphqlError, cookies: Vec<HeaderValue>) -> Executed {
         let failure = Failure::from(error.with("path", "$"));
         Executed {
@@ -383,7 +384,7 @@ impl<S: Sources> Run<'_, S> {
         told: &mut Vec<(usize, Vec<u8>)>,
     ) -> Result<(), GraphqlError> {
         for item in items.iter().filter(|item| self.is_there(item.presence)) {
-            // Both are fields of the root, never of a namespace.
+            // Both are root fields, never fields of a namespace.
             let Content::Introspection(position) = &item.content else {
                 continue;
             };
@@ -446,7 +447,7 @@ impl<S: Sources> Run<'_, S> {
 /// The inputs of a response.
 struct Pieces<'a> {
     outcomes: &'a [Outcome],
-    /// The answers of services among the outcomes.
+    /// The outcomes that are service responses.
     answers: &'a [Option<Answer<'a>>],
     /// Results of introspection, by the position of the member.
     introspected: &'a [(usize, Vec<u8>)],

@@ -28,8 +28,8 @@ pub(crate) fn refused(refusal: Refusal, query: &str) -> Refusal {
             None => "unexpected".to_owned(),
         };
         let place = refused.locations.first();
-        // Parsed again for its positions: refusals are rare, and a prepared operation need not
-        // carry them.
+        // Parsed again for its positions, because refusals are rare, and prepared operations need not store
+        // positions.
         let path = place.and_then(|place| path_at(query, place.line, place.column));
         error(
             refused.message.as_str(),
@@ -58,7 +58,7 @@ pub(crate) fn wrong_variables(errors: Vec<GraphqlError>) -> Vec<GraphqlError> {
     errors.collect()
 }
 
-/// The way to the field at a place of the document.
+/// The path to the field at a position of the document.
 fn path_at(query: &str, line: usize, column: usize) -> Option<String> {
     let document = parse_query::<String>(query).ok()?;
     document.definitions.iter().find_map(|definition| {

@@ -1,4 +1,4 @@
-//! Reads the answer to an introspection query as type definitions.
+//! Converts the response to an introspection query to type definitions.
 
 use graphql_tools::introspection::{
     IntrospectionEnumValue, IntrospectionField, IntrospectionInputTypeRef, IntrospectionInputValue,
@@ -11,7 +11,7 @@ use graphql_tools::parser::schema::{
 };
 use serde::Deserialize;
 
-/// The body of the request that asks a service for its schema.
+/// The body of the request for a service's schema.
 pub const INTROSPECTION_BODY: &str = concat!(
     r#"{"operationName":"IntrospectionQuery","query":"query IntrospectionQuery{__schema{"#,
     "queryType{name}mutationType{name}subscriptionType{name}types{...T}directives{name description locations args{...I}}}}",
@@ -22,16 +22,16 @@ pub const INTROSPECTION_BODY: &str = concat!(
     r#""}"#,
 );
 
-/// Why the answer of a service is not a schema.
+/// The reason why a service's response is not a schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IntrospectionError {
-    /// Not the JSON of an introspection.
+    /// The text is not the JSON of an introspection.
     #[error("the answer to the introspection query is not a schema: {0}")]
     Unreadable(String),
-    /// The service answered with errors.
+    /// The service returned errors.
     #[error("the service refused the introspection query: {0}")]
     Refused(String),
-    /// More than the configuration allows.
+    /// The schema has more types than the configuration allows.
     #[error("the schema has {count} types, more than `limits.remote_schema_max_types` ({most})")]
     TooManyTypes {
         /// Number of types in the schema.
@@ -70,8 +70,8 @@ impl SourceSchema {
             let first = answer.errors.first().map(|error| match &error["message"] {
                 serde_json::Value::String(message) => message.clone(),
                 _ => error.to_string(),
-                // Data wins over errors: a service may complain about a part and still describe its
-                // schema.
+                // Data takes precedence over errors: a service may report an error in a part and still
+                // describe its schema.
             });
             return Err(match first {
                 Some(message) => IntrospectionError::Refused(message),
@@ -183,8 +183,8 @@ fn enum_value(of: IntrospectionEnumValue) -> EnumValue<'static, String> {
     }
 }
 
-/// A literal of GraphQL, as introspection writes defaults. One that cannot be read is left out:
-/// the service applies it in any case.
+/// Parses a GraphQL literal, the form of defaults in introspection. An unreadable default is left out,
+/// because the service applies it anyway.
 fn literal(text: &str) -> Option<Value<'static, String>> {
     let document = format!("input I{{f:T={text}}}");
     let document = parse_schema::<String>(&document).ok()?.into_static();

@@ -1,4 +1,4 @@
-//! One schema of several services and of actions, and who answers each of its root fields.
+//! Merges the schemas of services and actions, and records the source of each root field.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -23,13 +23,13 @@ pub(crate) const MUTATION_ROOT: &str = "mutation_root";
 /// The field of a schema that would have no fields.
 const PLACEHOLDER: &str = "no_queries_available";
 
-/// Why a service or an action is not part of the schema.
+/// The reason why a service or an action is not part of the schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Inconsistency {
     /// The configured changes of its names are impossible.
     #[error("{0}")]
     Names(#[from] NamesError),
-    /// Another source has a root field of this name.
+    /// Another source already has a root field of this name.
     #[error(
         "its root field `{field}` is there already, from {other}; give one of them a namespace"
     )]
@@ -47,7 +47,7 @@ pub enum Inconsistency {
         /// The source that already has the type.
         other: String,
     },
-    /// A type that is used and not defined.
+    /// A type is used but not defined.
     #[error("it uses the type `{0}`, which is not defined")]
     UnknownType(String),
 }
@@ -61,18 +61,18 @@ pub(crate) enum Owner {
     Namespace(usize),
     /// An action, by its position.
     Action(usize),
-    /// The placeholder of a schema without fields, which is null.
+    /// The placeholder of a schema without fields. Its value is null.
     Placeholder,
 }
 
-/// A schema and who answers its root fields.
+/// A schema, with the sources of its root fields.
 #[derive(Debug)]
 pub(crate) struct MergedSchema {
     pub(crate) schema: Arc<Schema>,
     owners: HashMap<(OperationKind, String), Owner>,
-    /// By position of the remote schema.
+    /// Changed names, by position of the remote schema.
     pub(crate) names: Vec<Names>,
-    /// Names of services and actions that are left out, and why.
+    /// Services and actions that are not merged, with the reasons.
     pub(crate) inconsistencies: Vec<(String, Inconsistency)>,
 }
 
@@ -80,8 +80,7 @@ impl MergedSchema {
     /// Merges the available schemas. `schemas` has one entry for each remote schema of the configuration.
     pub(crate) fn new(config: &Config, schemas: &[Option<Arc<SourceSchema>>]) -> Self {
         let mut merging = Merging::default();
-        // Actions first: of two equal root fields the first stays, and actions are the gateway's
-        // own.
+        // Actions first: the first of two equal root fields stays, and actions are the gateway's own.
         merging.add_actions(config);
         let mut names = Vec::with_capacity(schemas.len());
         for (index, (remote, schema)) in config.remote_schemas.iter().zip(schemas).enumerate() {
@@ -196,7 +195,7 @@ impl Merging {
         let names = Names::new(schema, &remote.customization)?;
         let title = format!("the remote schema `{}`", remote.name);
         let mut types = names.renamed(schema);
-        // A field that returns the service's root would lead to fields that only its own root has.
+        // A field of the service's root type would lead to fields that only the service's own root has.
         for definition in &mut types {
             if let TypeDefinition::Object(ObjectType { fields, .. }) = definition {
                 fields.retain(|field| !schema.is_root(inner_name(&field.field_type)));
@@ -225,13 +224,12 @@ impl Merging {
                 }
             }
         }
-        // Everything is checked before anything is added: a service is merged as a whole or not at
-        // all.
+        // All types are checked before any is added: a service is merged completely or not at all.
         for definition in &types {
             self.check_type(definition)?;
         }
         {
-            // A set, because a schema may have many types, and many fields that return them.
+            // A set, because a schema may have many types and many fields of these types.
             let coming: HashSet<&str> = types.iter().map(type_name).collect();
             for (kind, fields) in &roots {
                 self.check_types(fields.iter(), &coming)?;
@@ -278,7 +276,7 @@ impl Merging {
         }
     }
 
-    /// A type may come from several places when all say the same of it.
+    /// Checks a type. Several sources may define it if their definitions are equal.
     fn check_type(
         &self,
         definition: &TypeDefinition<'static, String>,
@@ -381,7 +379,7 @@ impl Merging {
     }
 }
 
-/// The field below which a service's root fields stand, and its type.
+/// The namespace field, which contains a service's root fields, and its type.
 fn namespaced(
     namespace: &str,
     word: &str,

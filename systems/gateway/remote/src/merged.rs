@@ -17,7 +17,7 @@ use crate::introspection::SourceSchema;
 use crate::merge::{Inconsistency, MergedSchema};
 use crate::route::{self, Route};
 
-/// A remote schema made ready.
+/// A prepared remote schema.
 #[derive(Debug)]
 pub(crate) struct Remote {
     /// Name of the service in messages for clients.
@@ -34,11 +34,11 @@ pub(crate) struct Settings {
     pub(crate) shows_internal: bool,
     /// Limits for the responses that one operation receives and produces.
     pub(crate) bounds: Bounds,
-    /// Bytes that the payloads of all actions of one operation may have.
+    /// Maximum bytes of all action payloads of one operation.
     pub(crate) payload_bytes: usize,
 }
 
-/// The merged schema with the operations that are ready.
+/// The merged schema with the cache of prepared operations.
 #[derive(Debug)]
 pub struct Merged {
     schema: Arc<MergedSchema>,
@@ -47,10 +47,10 @@ pub struct Merged {
     operations: OperationCache<Outcome>,
 }
 
-/// An operation, or why it is refused.
+/// A prepared operation, or its refusal.
 pub type Outcome = Result<Arc<Prepared>, Arc<Refusal>>;
 
-/// An operation, parsed, validated and routed. Shared by all requests that send it.
+/// An operation, parsed, validated and routed. All requests with this operation share it.
 #[derive(Debug)]
 pub struct Prepared {
     pub(crate) merged: Arc<MergedSchema>,
@@ -89,19 +89,19 @@ impl Merged {
         }
     }
 
-    /// Services and actions that are not part of the schema, and why.
+    /// Services and actions that are not part of the schema, with the reasons.
     #[must_use]
     pub fn inconsistencies(&self) -> &[(String, Inconsistency)] {
         &self.schema.inconsistencies
     }
 
-    /// The schema that clients see.
+    /// The schema for clients.
     #[must_use]
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema.schema
     }
 
-    /// The operation if it is ready, or its refusal. Never parses.
+    /// The prepared operation or its refusal, if it is cached. Never parses.
     #[must_use]
     pub fn cached(&self, query: &str, operation_name: Option<&str>) -> Option<Outcome> {
         self.operations.get(Key::new(query, operation_name))
@@ -168,8 +168,8 @@ impl Merged {
 }
 
 impl Prepared {
-    /// Bytes that it takes, roughly: the route repeats the operation for each service and each
-    /// handler, field by field.
+    /// Approximate size in bytes. The route repeats the operation for each service and handler, field by
+    /// field.
     fn weight(&self) -> usize {
         size_of::<Self>() + self.checked.weight() + 9 * self.query.len()
     }
@@ -180,13 +180,13 @@ impl Prepared {
         self.checked.kind()
     }
 
-    /// The name of the chosen operation, when it has one.
+    /// The name of the chosen operation, if it has one.
     #[must_use]
     pub fn operation_name(&self) -> Option<&str> {
         self.checked.operation_name()
     }
 
-    /// The limits that the operation breaks and is let through with.
+    /// The limits that the operation exceeds without being refused.
     #[must_use]
     pub fn exceeded(&self) -> &[GraphqlError] {
         self.checked.exceeded()

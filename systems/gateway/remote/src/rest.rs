@@ -1,4 +1,4 @@
-//! Stored operations as REST: which one a request means, and its variables.
+//! Stored operations as REST endpoints: finds the operation of a request, and its variables.
 
 use std::borrow::Cow;
 
@@ -50,7 +50,7 @@ struct Endpoint {
     variables: Vec<(String, Type<'static, String>)>,
 }
 
-/// Why a request is answered without an operation.
+/// An error response to a request without an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestError {
     /// The HTTP status of the response.
@@ -59,7 +59,7 @@ pub struct RestError {
     pub message: String,
     /// A short code for programs, such as `bad-request`.
     pub code: &'static str,
-    /// Methods to name in `allow`, for 405.
+    /// The methods for the `allow` header of a 405.
     pub allow: Option<String>,
 }
 
@@ -91,7 +91,7 @@ fn error_body(path: &str, message: &str, code: &str) -> Vec<u8> {
     out
 }
 
-/// A request that is to be answered by an operation.
+/// A REST request.
 #[derive(Clone, Copy, Debug)]
 pub struct RestRequest<'a> {
     /// The HTTP method of the request.
@@ -105,7 +105,7 @@ pub struct RestRequest<'a> {
 }
 
 impl RestEndpoints {
-    /// The endpoints of a configuration, which has been checked.
+    /// The endpoints of a checked configuration.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let endpoints = config.rest_endpoints.iter();
@@ -120,11 +120,11 @@ impl RestEndpoints {
         self.0.is_empty()
     }
 
-    /// The GraphQL request that a REST request stands for, as the JSON of a body.
+    /// The GraphQL request of a REST request, as the JSON of a body.
     ///
     /// # Errors
-    /// 404 without an endpoint, 405 for another method, 400 for variables that do not fit, 500
-    /// when several endpoints fit.
+    /// 404 if no endpoint matches, 405 for another method, 400 for invalid variables, 500 if several
+    /// endpoints match.
     pub fn graphql(&self, request: RestRequest<'_>) -> Result<Vec<u8>, RestError> {
         // Callers only pass paths with the prefix. Another path matches no endpoint.
         let path = request.path.strip_prefix(REST_PREFIX).unwrap_or_default();
@@ -134,8 +134,8 @@ impl RestEndpoints {
             .0
             .iter()
             .filter_map(|endpoint| Some((endpoint, endpoint.captures(&segments)?)))
-            // All fitting endpoints are collected: two that fit are a mistake of the configuration,
-            // which must not depend on their order.
+            // All matching endpoints are collected. Two matches are a mistake of the configuration, and the
+            // result must not depend on their order.
             .collect();
         if fitting.is_empty() {
             return Err(RestError::new(404, "Endpoint not found", "not-found"));
@@ -228,7 +228,7 @@ impl Endpoint {
             self.declared(&name)?;
             give(&name, value);
         }
-        // Split here, because `form_urlencoded` does not tell `name` from `name=`, and a Boolean
+        // Split here, because `form_urlencoded` does not distinguish `name` from `name=`, and a Boolean
         // without a value is true.
         let mut seen: Vec<Cow<'_, str>> = Vec::new();
         for pair in request.parameters.split('&').filter(|it| !it.is_empty()) {
@@ -269,7 +269,7 @@ impl Endpoint {
         })
     }
 
-    /// The JSON of a text that stands in a path or behind a question mark.
+    /// The JSON of a text from a path or a query string.
     fn decode(&self, name: &str, text: Option<&str>) -> Result<Vec<u8>, RestError> {
         let kind = self.declared(name)?;
         let (is_nullable, bare) = match kind {
@@ -347,7 +347,7 @@ fn check(body: &[u8]) -> Result<(), Ambiguity> {
 }
 
 fn percent_decoded(segment: &str) -> String {
-    // A plus is itself in a path.
+    // A plus has no special meaning in a path.
     let kept = segment.replace('+', "%2B");
     let decoded = form_urlencoded::parse(kept.as_bytes()).next();
     // `form_urlencoded` would split at these characters. A segment with them is not encoded by its rules.
@@ -361,13 +361,13 @@ fn percent_decoded(segment: &str) -> String {
 /// The REST response for a GraphQL response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RestAnswer {
-    /// 200 with this body: the value of `data`.
+    /// Status 200 with this body, the value of `data`.
     Data(Vec<u8>),
-    /// This status with this body: `{"path","error","code"}`.
+    /// This status with this body, `{"path","error","code"}`.
     Error(u16, Vec<u8>),
 }
 
-/// Takes the wrapper off a GraphQL response.
+/// Unwraps the data or the first error of a GraphQL response.
 #[must_use]
 pub fn unwrap_response(body: &[u8]) -> RestAnswer {
     let Ok(answer) = Answer::read(body) else {

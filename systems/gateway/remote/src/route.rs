@@ -20,17 +20,17 @@ pub(crate) enum Part {
 /// The request to one service.
 #[derive(Debug)]
 pub(crate) struct RemotePart {
-    /// Position of the remote schema.
+    /// Position of the remote schema in the configuration.
     pub(crate) remote: usize,
-    /// The body up to where variables begin.
+    /// The body up to the variables.
     pub(crate) prefix: Bytes,
     /// Variables by position, with their keys as JSON.
     pub(crate) variables: Vec<(usize, Vec<u8>)>,
-    /// The members of the answer, with their conditions.
+    /// The members of the response, with their conditions.
     pub(crate) keys: Vec<(String, Option<usize>)>,
-    /// The condition of the namespace around them.
+    /// The condition of the namespace that contains them.
     pub(crate) namespace_presence: Option<usize>,
-    /// The first field, for errors.
+    /// The first field, for paths of errors.
     pub(crate) field: String,
     pub(crate) type_names: Option<TypeNames>,
     pub(crate) is_idempotent: bool,
@@ -41,13 +41,13 @@ pub(crate) struct RemotePart {
 pub(crate) struct ActionPart {
     /// Position of the action in the configuration.
     pub(crate) action: usize,
-    /// Position of the member in the answer's root.
+    /// Position of the member in the response's root.
     pub(crate) member: usize,
     pub(crate) arguments: Vec<(String, Argument)>,
     pub(crate) presence: Option<usize>,
 }
 
-/// A member of the answer.
+/// A member of the response.
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) opener: Box<[u8]>,
@@ -59,9 +59,9 @@ pub(crate) struct Item {
 #[derive(Debug)]
 pub(crate) enum Content {
     Text(Box<[u8]>),
-    /// Position of the member in the answer's root.
+    /// Position of the member in the response's root.
     Introspection(usize),
-    /// A member of a service's answer.
+    /// A member of a service's response.
     Member {
         part: usize,
         key: String,
@@ -71,7 +71,7 @@ pub(crate) enum Content {
     Namespace(Vec<Item>),
 }
 
-/// Everything that follows from an operation.
+/// The plan of an operation.
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) parts: Vec<Part>,
@@ -88,7 +88,7 @@ pub(crate) struct Routing<'a> {
     fragments: Fragments<'a>,
     fields: Vec<Occurrence<'a>>,
     route: Route,
-    /// The response keys of each part of a service, and where its fields stand.
+    /// The response keys of each part for a service, or the namespace of its fields.
     places: Vec<Place>,
 }
 
@@ -99,7 +99,7 @@ enum Place {
     Root(Vec<String>),
     /// Below the namespace with this response key.
     Below(String),
-    /// The part is no service's.
+    /// The part is not for a service.
     Nowhere,
 }
 
@@ -181,8 +181,8 @@ impl<'a> Routing<'a> {
     /// The part that requests a root field from a service. All root fields of a query for one service share
     /// one request. Root fields of a mutation share one only if they are adjacent.
     fn part_at_root(&mut self, remote: usize, member: AnswerMember<'a>) -> usize {
-        // A mutation must keep the order of its root fields, so only fields of one service in a row
-        // may share a request.
+        // A mutation must keep the order of its root fields, so only adjacent fields of one service may share
+        // a request.
         let is_query = self.checked.kind() == OperationKind::Query;
         let last = self.route.parts.len().wrapping_sub(1);
         let known = self.route.parts.iter().position(|part| match part {
@@ -197,7 +197,7 @@ impl<'a> Routing<'a> {
         {
             fitting = Some(last);
         }
-        // A part below a namespace asks for other fields than the root's.
+        // A part below a namespace requests other fields than the root.
         let fitting = fitting.filter(|index| matches!(self.places[*index], Place::Root(_)));
         let index = fitting.unwrap_or_else(|| {
             self.push_remote(remote, member.field(), None);
@@ -268,8 +268,8 @@ impl<'a> Routing<'a> {
             checked: self.checked,
             declared: self.declared,
         };
-        // Fields of one response key have equal arguments (validation), so the first stands for
-        // all.
+        // Fields with the same response key have equal arguments, as validation has checked. So the first
+        // field is enough.
         let field = self.fields.iter().find(|it| it.key() == member.key());
         let root = self.checked.kind();
         let kinds = self.merged.argument_types(root, member.field());
@@ -357,7 +357,7 @@ impl<'a> Routing<'a> {
         }
     }
 
-    // One service, every member its own and no names to change: its body is the response, unread.
+    // One service with all members and no changed names: its body is the response, without parsing.
     fn finish(mut self) -> Route {
         let is_whole = |item: &Item| matches!(item.content, Content::Member { .. });
         self.route.passes_through = match self.route.parts.as_slice() {

@@ -16,13 +16,13 @@ const ADMIN_SECRET: HeaderName = HeaderName::from_static("x-hasura-admin-secret"
 const ALLOWED_ROLES: &str = "x-hasura-allowed-roles";
 const DEFAULT_ROLE: &str = "x-hasura-default-role";
 
-/// Why a request has no session.
+/// The reason why a request has no session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
-    /// The client claims to be the administrator.
+    /// The client sent a wrong administrator secret.
     #[error("the header `x-hasura-admin-secret` is wrong")]
     AdminSecret,
-    /// The client wants a role that its token does not have.
+    /// The client requests a role that its token does not allow.
     #[error("the role of the header `x-hasura-role` is not among the allowed roles of the token")]
     Role,
     /// A claim has an invalid value.
@@ -47,10 +47,10 @@ pub(crate) fn is_session_header(name: &HeaderName) -> bool {
 }
 
 impl Session {
-    /// The session of a request with these headers and the claims of its token, if it has one.
+    /// The session of a request with these headers, and the claims of its token if it has one.
     ///
     /// # Errors
-    /// When the client asks for more than it may have, or the claims cannot be read.
+    /// Fails if the client requests more than it may have, or if the claims are invalid.
     pub fn new(
         rules: &SessionVariables,
         client: &HeaderMap,
@@ -88,7 +88,7 @@ impl Session {
     /// The session that the client sent. Without a role the client is the administrator, by the contract.
     fn of_trusted(client: &HeaderMap) -> Self {
         let mut session = Self::of_role(client.get(ROLE).cloned().unwrap_or(ADMIN));
-        // The first value of each only: a session variable is one value.
+        // Only the first value of each header, because a session variable has one value.
         let others = client
             .keys()
             .filter(|name| is_session_header(name) && **name != ROLE && **name != ADMIN_SECRET);
@@ -108,7 +108,7 @@ impl Session {
                 .map(|(_, value)| &**value)
         };
         let role = match wanted {
-            // A client chooses among the roles that its token has.
+            // A client may choose one of the roles in its token.
             Some(wanted) => {
                 let allowed = roles(find(ALLOWED_ROLES)).ok_or_else(|| wrong(ALLOWED_ROLES))?;
                 if !allowed
@@ -145,7 +145,7 @@ impl Session {
         self.0.iter().map(|(name, value)| (name, value))
     }
 
-    /// The variables as a JSON object of texts.
+    /// The variables as a JSON object of strings.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut out = Vec::new();
@@ -153,7 +153,7 @@ impl Session {
         String::from_utf8(out).expect("the texts were made of characters")
     }
 
-    /// Appends the variables as a JSON object of texts.
+    /// Appends the variables as a JSON object of strings.
     pub(crate) fn write_json(&self, out: &mut Vec<u8>) {
         out.push(b'{');
         for (index, (name, value)) in self.0.iter().enumerate() {
@@ -196,7 +196,7 @@ fn variables<'a>(
     let namespace = &rules.claims_namespace;
     let held = match claims.get(namespace) {
         None | Some(Value::Null) => return Ok(Vec::new()),
-        // Some issuers can only write texts.
+        // Some issuers can only write strings.
         Some(Value::String(text)) => {
             Cow::Owned(serde_json::from_str(text).map_err(|_| wrong(namespace))?)
         }
@@ -226,7 +226,7 @@ fn variables<'a>(
     Ok(entries.collect())
 }
 
-/// The allowed roles: a list, or the JSON text of one.
+/// The allowed roles: a list, or a string with the JSON of a list.
 fn roles(claim: Option<&Value>) -> Option<Vec<String>> {
     match claim {
         None => Some(Vec::new()),
@@ -244,6 +244,6 @@ fn header_value(claim: &str, value: &Value) -> Result<HeaderValue, SessionError>
         Value::String(text) => Cow::Borrowed(text.as_str()),
         other => Cow::Owned(other.to_string()),
     };
-    // Refused rather than left out: a service may take an absent variable for an unlimited one.
+    // Refused rather than left out, because a service may treat a missing variable as unrestricted.
     HeaderValue::from_bytes(text.as_bytes()).map_err(|_| wrong(claim))
 }

@@ -1,4 +1,4 @@
-//! The spans of requests that the gateway sends, by the conventions for clients of HTTP.
+//! The spans of the gateway's own requests, by OpenTelemetry's conventions for HTTP clients.
 
 use gateway_upstream::{Endpoint, Reply, SendError};
 use http::{HeaderMap, Method};
@@ -29,7 +29,7 @@ pub fn sending(
     };
     span.active().write(headers);
     span.set("http.request.method", method.as_str().to_owned());
-    // Neither a password nor the query, which may hold a key.
+    // Without a password, and without the query, which may contain a key.
     let uri = endpoint.uri();
     let scheme = uri.scheme_str().unwrap_or("http");
     if let Some(socket) = endpoint.socket() {

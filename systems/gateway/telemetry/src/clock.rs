@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Now, on the clock that never goes back.
+/// The current time on a monotonic clock.
 #[expect(
     clippy::disallowed_methods,
     reason = "the named place for the whole crate"

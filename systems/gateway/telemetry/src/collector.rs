@@ -1,7 +1,7 @@
-//! A collector, and how a message reaches it: OTLP over HTTP and over gRPC.
+//! Sends messages to a collector: OTLP over HTTP and over gRPC.
 //!
-//! gRPC is HTTP/2 with five bytes before the message and the outcome in trailers, so the gateway's
-//! own client speaks it.
+//! gRPC is HTTP/2 with five bytes before the message, and with the status in trailers. So the gateway's own
+//! client can send it.
 
 mod outcome;
 
@@ -17,7 +17,7 @@ use crate::clock;
 use crate::resource::Variables;
 pub(crate) use outcome::Outcome;
 
-/// Longest answer of a collector that is read.
+/// Largest response of a collector that is read, in bytes.
 const REPLY_BYTES_MAX: usize = 64 * 1024;
 /// First and longest pause before a message is sent again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(8));
@@ -64,7 +64,7 @@ impl Signal {
     }
 }
 
-/// Why there is no collector.
+/// The reason why a collector cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectorError {
     /// The address or the certificates of the collector cannot be used.
@@ -75,7 +75,7 @@ pub enum CollectorError {
         /// The error of the address or the certificates.
         source: EndpointError,
     },
-    /// A variable of the environment is not an address.
+    /// An environment variable is not an address.
     #[error("{name}: {reason}")]
     Variable {
         /// Name of the variable.
@@ -83,7 +83,7 @@ pub enum CollectorError {
         /// The expected and the actual value.
         reason: String,
     },
-    /// The thread that exports cannot be started.
+    /// The exporting thread cannot be started.
     #[error("no thread for telemetry: {0}")]
     Thread(#[from] std::io::Error),
 }
@@ -137,8 +137,8 @@ impl Collector {
         self.endpoint.as_str()
     }
 
-    /// Sends a message until it is taken or refused, or its time is over. `report` hears of each
-    /// attempt.
+    /// Sends a message until it is accepted or refused, or until the timeout. `report` receives the outcome
+    /// of each attempt.
     pub(crate) async fn deliver(
         &self,
         client: &Client,
@@ -180,7 +180,7 @@ impl Collector {
             body: message,
             timeout: Some(left),
             reply_bytes_max: Some(REPLY_BYTES_MAX),
-            // At worst the collector gets a span twice.
+            // At worst the collector receives a span twice.
             is_idempotent: true,
         };
         match client.send(&self.endpoint, call).await {
@@ -221,7 +221,7 @@ fn address(otlp: &Otlp, signal: Signal, variables: Variables<'_>) -> Result<Uri,
     let path = match otlp.protocol {
         // A gRPC call uses the path of its method. The URL's path is not added.
         OtlpProtocol::Grpc => signal.grpc_path().to_owned(),
-        // A variable of this signal names the whole URL.
+        // The variable of this signal contains the whole URL.
         OtlpProtocol::Http
             if base.ends_with(signal.http_path()) || (is_own && !base.is_empty()) =>
         {
@@ -237,7 +237,7 @@ fn address(otlp: &Otlp, signal: Signal, variables: Variables<'_>) -> Result<Uri,
 fn headers(otlp: &Otlp) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut add = |name: &str, value: &gateway_config::Secret| {
-        // The configuration was refused if it were not a name.
+        // The configuration check refuses invalid names.
         if let Ok(name) = HeaderName::from_bytes(name.as_bytes()) {
             headers.append(name, value.0.0.clone());
         }
@@ -257,11 +257,11 @@ fn headers(otlp: &Otlp) -> HeaderMap {
     headers
 }
 
-/// A message as gRPC sends it: not compressed, and its length before it.
+/// A gRPC message: its length, then the uncompressed bytes.
 fn framed(message: &Bytes) -> Bytes {
     let mut framed = BytesMut::with_capacity(message.len() + 5);
     framed.put_u8(0);
-    // A batch is bounded in spans, and each of them in bytes.
+    // The number of spans in a batch and the size of each span are limited.
     framed.put_u32(u32::try_from(message.len()).expect("a message is smaller than 4 GiB"));
     framed.extend_from_slice(message);
     framed.freeze()

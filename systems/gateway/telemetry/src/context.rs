@@ -5,7 +5,7 @@
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// The header that names the trace and the span that a request belongs to.
+/// The header with the trace and the parent span of a request.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// The header with vendor data about a trace.
 pub const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
@@ -16,7 +16,7 @@ const LENGTH: usize = 55;
 const STATE_BYTES_MAX: usize = 512;
 /// Maximum number of members in a `tracestate`.
 const STATE_MEMBERS_MAX: usize = 32;
-/// The bit of the flags that says that the trace is recorded.
+/// The flag of a recorded trace.
 const SAMPLED: u8 = 1;
 
 /// The id of a trace, never zero.
@@ -125,7 +125,7 @@ fn state(headers: &HeaderMap) -> Option<HeaderValue> {
 
 fn is_state(text: &[u8]) -> bool {
     let members = text.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    // Empty members are allowed, so that lines can be joined.
+    // Empty members are valid, because lines are joined by commas.
     let mut members = members.filter(|member| !member.is_empty());
     text.len() <= STATE_BYTES_MAX
         && !text.trim_ascii().is_empty()
@@ -147,7 +147,7 @@ fn is_member(member: &[u8]) -> bool {
         && value.iter().all(is_value)
 }
 
-/// A `traceparent` of version 0.
+/// Writes a `traceparent` of version 0.
 pub(crate) fn traceparent(trace: TraceId, span: SpanId, is_sampled: bool) -> HeaderValue {
     let mut text = [b'-'; LENGTH];
     write_hex(&[0], &mut text[..2]);
@@ -157,7 +157,7 @@ pub(crate) fn traceparent(trace: TraceId, span: SpanId, is_sampled: bool) -> Hea
     HeaderValue::from_bytes(&text).expect("digits and hyphens are a header value")
 }
 
-/// Bytes as hexadecimal digits in lower case.
+/// Writes bytes as hexadecimal digits in lower case.
 pub(crate) fn write_hex(bytes: &[u8], to: &mut [u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for (byte, pair) in bytes.iter().zip(to.chunks_exact_mut(2)) {

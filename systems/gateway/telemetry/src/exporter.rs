@@ -40,15 +40,15 @@ pub struct Export<T> {
 #[derive(Debug)]
 pub struct Traces(());
 
-/// Metrics, as the collector wants them.
+/// Marks an export of metrics, with the collector's temporality.
 #[derive(Debug)]
 pub struct Metrics(Temporality);
 
 impl Export<Traces> {
-    /// Checks where traces go.
+    /// Checks the settings for traces.
     ///
     /// # Errors
-    /// When the collector cannot be called.
+    /// Fails if the collector cannot be called.
     pub fn traces(
         common: &TracingCommon,
         otlp: &Otlp,
@@ -90,10 +90,10 @@ impl Export<Traces> {
 }
 
 impl Export<Metrics> {
-    /// Checks where metrics go.
+    /// Checks the settings for metrics.
     ///
     /// # Errors
-    /// When the collector cannot be called.
+    /// Fails if the collector cannot be called.
     pub fn metrics(
         common: &MetricsCommon,
         otlp: &Otlp,
@@ -140,7 +140,7 @@ impl Export<Metrics> {
     }
 }
 
-/// A thread that sends. Dropping it lets it end by itself.
+/// An exporting thread. Dropping this value lets the thread end by itself.
 #[derive(Debug)]
 pub struct Exporter {
     stop: Stop,
@@ -150,7 +150,7 @@ pub struct Exporter {
 #[derive(Debug)]
 enum Stop {
     Queue(Arc<Queue>),
-    /// Also told by dropping it.
+    /// Dropping it also stops the thread.
     Flag(watch::Sender<bool>),
 }
 
@@ -159,14 +159,14 @@ impl Exporter {
     pub fn close(&self) {
         match &self.stop {
             Stop::Queue(queue) => queue.close(),
-            // Fails only when it has ended.
+            // Fails only if the thread has ended.
             Stop::Flag(flag) => drop(flag.send(true)),
         }
     }
 
-    /// Waits until it has ended, a little longer than it may take.
+    /// Waits until the thread has ended, slightly longer than its time limit.
     pub fn wait(self) {
-        // An error is its end, too: it has dropped the other side.
+        // An error also means the end: the thread has dropped the sender.
         let _ = self.done.recv_timeout(FLUSH_MAX + END_MAX);
     }
 }
@@ -180,18 +180,18 @@ where
         tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
-            // Resolves the collector's name.
+            // For resolving the collector's name.
             .max_blocking_threads(1)
             .build_local(LocalOptions::default())
     };
     let (ended, done) = mpsc::channel();
     let run = move || {
-        // Dropped at the end of the thread, however that comes.
+        // Dropped at the end of the thread for any reason.
         let _ended: mpsc::Sender<()> = ended;
         match runtime() {
             Ok(runtime) => {
                 runtime.block_on(work());
-                // A name that is being resolved is not waited for.
+                // Does not wait for a name resolution in progress.
                 runtime.shutdown_background();
             }
             Err(error) => log::error!("nothing is exported: {error}"),

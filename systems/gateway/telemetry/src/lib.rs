@@ -36,7 +36,7 @@ pub use span::{Kind, Value, kept};
 pub use trace::{Active, OpenSpan, Trace};
 pub use tracer::Tracer;
 
-/// Now, in nanoseconds since 1970: when counting began.
+/// The current time in nanoseconds since 1970, as the start of counting.
 #[must_use]
 pub fn started_ns() -> u64 {
     clock::unix_ns()

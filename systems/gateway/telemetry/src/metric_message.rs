@@ -36,7 +36,7 @@ pub(crate) struct Since<'a> {
     pub(crate) last: Option<&'a Taken>,
 }
 
-/// One message with everything that was counted.
+/// One message with all metrics.
 pub(crate) fn message(resource: &Resource, now: &Taken, since: Since<'_>) -> Bytes {
     let metrics = now.families.iter().map(|family| {
         let writing = Writing { now, since, family };
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Names, and for each the time it counts from, its value and its buckets.
+    /// The name, start of counting, value and buckets of each sample.
     fn told(now: &Taken, since: Since<'_>) -> Vec<(String, u64, f64, Vec<u64>)> {
         let message = message(&Resource::default(), now, since);
         let request = ExportMetricsServiceRequest::decode(message).unwrap();

@@ -1,4 +1,4 @@
-//! The names of metrics in OpenTelemetry, with their units.
+//! Names of metrics in OpenTelemetry, with their units.
 
 /// Names at `/metrics` without the `_total` of counters, names in OpenTelemetry, and units.
 const NAMES: &[(&str, &str, &str)] = &[
@@ -90,7 +90,7 @@ const NAMES: &[(&str, &str, &str)] = &[
     ("process_cpu_seconds", "process.cpu.time", "s"),
 ];
 
-/// Labels at `/metrics`, and the attributes that they are here.
+/// Labels at `/metrics`, with their attributes in OpenTelemetry.
 const LABELS: &[(&str, &str)] = &[
     ("http_response_status_code", "http.response.status_code"),
     ("subgraph_name", "subgraph.name"),
@@ -107,7 +107,7 @@ pub(crate) fn named(name: &str) -> (&str, &'static str) {
     known.map_or((name, ""), |(_, name, unit)| (name, unit))
 }
 
-/// The attribute that a label is.
+/// The OpenTelemetry attribute of a label.
 pub(crate) fn label(name: &str) -> &str {
     let known = LABELS.iter().find(|(known, _)| *known == name);
     known.map_or(name, |(_, name)| name)

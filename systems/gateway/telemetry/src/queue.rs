@@ -15,13 +15,13 @@ use crate::span::Span;
 /// Results of spans and pushes since the start, summed over all configurations of a process.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Spans that the collector took.
+    /// Spans that the collector accepted.
     pub exported: AtomicU64,
     /// Spans that were dropped because the queue was full.
     pub overflown: AtomicU64,
-    /// Spans that the collector refused, or did not take in time.
+    /// Spans that the collector refused or did not accept in time.
     pub failed: AtomicU64,
-    /// Pushes of metrics that it refused, or did not take in time.
+    /// Pushes of metrics that the collector refused or did not accept in time.
     pub failed_metrics: AtomicU64,
 }
 
@@ -62,7 +62,7 @@ impl Queue {
             wake: Notify::new(),
             closing: Notify::new(),
             most,
-            // A batch that never fills would only be sent by the clock.
+            // If a batch could never fill, only the delay would send it.
             batch: batch.min(most),
             counts,
         }
@@ -116,7 +116,7 @@ impl Queue {
         self.closing.notify_one();
     }
 
-    /// Waits until it is closed. There is one who waits.
+    /// Waits until the queue is closed. Only one task may wait.
     pub(crate) async fn closed(&self) {
         while !self.is_closed() {
             self.closing.notified().await;

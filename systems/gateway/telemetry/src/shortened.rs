@@ -5,14 +5,14 @@
 
 use std::borrow::Cow;
 
-/// Characters that are shown of a name.
+/// Maximum number of characters of a name.
 pub const NAME_CHARS_MAX: usize = 128;
 
-/// Characters that are shown of a path, a value or a message.
+/// Maximum number of characters of a path, a value or a message.
 pub const TEXT_CHARS_MAX: usize = 1_024;
 
-/// The text, or its beginning and an ellipsis: `chars_max` characters at most, both together. `0` counts
-/// as 1.
+/// The text, or its beginning and an ellipsis. The result has at most `chars_max` characters. `0` counts as
+/// 1.
 #[must_use]
 pub fn shortened(text: &str, chars_max: usize) -> Cow<'_, str> {
     // Most names are short, and a text has no more characters than bytes.

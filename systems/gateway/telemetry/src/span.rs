@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use crate::context::{SpanId, TraceId};
 
-/// Longest text of an attribute or a status, in bytes. Clients choose paths, names and headers, and
-/// must not decide how much memory waits for the collector.
+/// Longest text of an attribute or a status, in bytes. Clients choose paths, names and headers, and must not
+/// control the memory of waiting spans.
 pub(crate) const TEXT_BYTES_MAX: usize = 1024;
 
-/// On which side of a request the work was.
+/// The side of a request on which the work was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Work inside the gateway.
@@ -52,7 +52,7 @@ impl From<u32> for Value {
     }
 }
 
-/// A piece of work that is over.
+/// A finished piece of work.
 #[derive(Clone, Debug)]
 pub(crate) struct Span {
     pub(crate) trace: TraceId,
@@ -69,11 +69,11 @@ pub(crate) struct Span {
     pub(crate) end_ns: u64,
     pub(crate) attributes: Vec<(&'static str, Value)>,
     pub(crate) dropped_attributes: u32,
-    /// Why it failed, if it did.
+    /// The reason of a failure.
     pub(crate) failure: Option<Cow<'static, str>>,
 }
 
-/// The beginning of a text, as much as is kept of it.
+/// The beginning of a text, up to the limit.
 #[must_use]
 pub fn kept(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]

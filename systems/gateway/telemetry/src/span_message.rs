@@ -1,4 +1,4 @@
-//! Spans as messages of OTLP.
+//! Converts spans to OTLP messages.
 
 use bytes::Bytes;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -76,7 +76,7 @@ fn span(span: Span) -> Message {
 }
 
 fn mask(flag: SpanFlags) -> u32 {
-    // The values of the enumeration are bits.
+    // The values of this enum are bits.
     u32::try_from(i32::from(flag)).unwrap_or_default()
 }
 

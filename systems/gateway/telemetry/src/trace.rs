@@ -18,8 +18,8 @@ use crate::identifier::SpanIds;
 use crate::queue::{Counts, Queue};
 use crate::span::{Kind, Span, Value};
 
-/// Most spans of one request: a list of a hundred operations with ten fetches each. Further ones are
-/// dropped and counted.
+/// Maximum number of spans of one request: a list of a hundred operations with ten fetches each. Further
+/// spans are dropped and counted.
 const SPANS_MAX: usize = 1_000;
 
 /// The trace of one request.
@@ -100,7 +100,7 @@ impl Trace {
         }
     }
 
-    /// The span of the answer.
+    /// Opens the server span.
     pub(crate) fn server(
         self: &Rc<Self>,
         id: SpanId,
@@ -140,7 +140,7 @@ impl Trace {
     }
 }
 
-/// A trace, and the span in it that work belongs to now.
+/// A trace, and the span that is the parent of current work.
 #[derive(Clone, Debug)]
 pub struct Active {
     pub(crate) trace: Rc<Trace>,
@@ -195,11 +195,11 @@ impl Active {
     }
 }
 
-/// A piece of work under way. It is over when this is dropped.
+/// A piece of work in progress. Dropping this value ends it.
 #[derive(Debug)]
 pub struct OpenSpan {
     trace: Rc<Trace>,
-    /// Taken when it is over.
+    /// Removed when the work ends.
     span: Option<Span>,
 }
 

@@ -5,10 +5,10 @@ use super::liked_best;
 /// Formats of the events of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventFormat {
-    /// `multipart/mixed;subscriptionSpec=1.0`: each part holds a response as its `payload`.
+    /// `multipart/mixed;subscriptionSpec=1.0`: each part contains a response as its `payload`.
     Multipart,
-    /// `text/event-stream`: the events `next` and `complete` of GraphQL over server-sent events, one
-    /// connection for each operation.
+    /// `text/event-stream`: the events `next` and `complete` of GraphQL over server-sent events, with one
+    /// connection per operation.
     ServerSent,
 }
 

@@ -5,14 +5,14 @@ use super::liked_best;
 /// Formats of incremental delivery over `multipart/mixed`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IncrementalFormat {
-    /// `deferSpec=20220824`: parts say by path and label where they belong.
+    /// `deferSpec=20220824`: parts contain their path and label.
     Defer20220824,
     /// `incrementalSpec=v0.2`: parts refer to earlier announcements in `pending`.
     IncrementalV02,
 }
 
 impl IncrementalFormat {
-    /// The parameter of the media type that names it.
+    /// The media type parameter that identifies the format.
     #[must_use]
     pub const fn parameter(self) -> &'static str {
         match self {

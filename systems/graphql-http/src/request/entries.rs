@@ -18,12 +18,12 @@ pub struct Entries {
     operation_name: Option<StringSpan>,
     variables: Option<Range<usize>>,
     extensions: Option<Range<usize>>,
-    /// Something is written in a way that is left to serde: it is wrong, or rare.
+    /// True if serde must read the body, because it is invalid or has a rare form.
     is_unusual: bool,
 }
 
 impl Entries {
-    /// Of a body that is left to serde.
+    /// The entries of a body that serde must read.
     pub(super) fn unusual() -> Self {
         Self {
             is_unusual: true,
@@ -45,10 +45,10 @@ impl Entries {
         }
     }
 
-    /// Reads the body that was checked.
+    /// Reads the checked body.
     ///
     /// # Errors
-    /// When it is not a JSON object, or an entry has the wrong type.
+    /// Fails if the body is not a JSON object, or if an entry has the wrong type.
     pub fn read<'a, V, E>(&self, body: &'a [u8]) -> Result<Incomplete<'a, V, E>, DecodeError>
     where
         V: Deserialize<'a>,

@@ -14,11 +14,10 @@ use crate::server::{PROGRAMS, start, start_with_descriptors};
 
 const QUERY: &str = r#"{"query":"{ total }"}"#;
 
-/// Another client than the tests themselves, which come from 127.0.0.1.
+/// Another client. The tests themselves connect from 127.0.0.1.
 const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-/// Longer than anything here takes that does not wait for ever, and shorter than the timeouts that
-/// a test leaves as they are.
+/// Longer than anything in these tests that does not hang, and shorter than the unchanged timeouts.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn count(server: &Process, series: &str) -> u64 {
@@ -90,10 +89,10 @@ fn a_client_with_many_connections_is_served_in_turn_with_others() {
         }
         assert_eq!(server.send(&post(QUERY)).status, 200);
         let meanwhile = count(&server, served);
-        // Each of these two requests comes on a connection of its own, which takes some steps. Were they
-        // not served in turn, nearly all of the others would go before.
+        // Both requests open a new connection, which takes several steps. Without turns, nearly all other
+        // requests would be served first.
         assert!(meanwhile < 40, "{program}: {meanwhile} were served before");
-        // The others were there.
+        // The other requests had arrived.
         wait_for(&server, served, 20);
     }
 }
@@ -202,7 +201,7 @@ fn a_client_that_sends_no_head_is_hung_up_on() {
             connection.write_text(begun);
             assert!(is_hung_up_soon(&mut connection), "{begun:?}");
         }
-        // A second head has the same time as the first.
+        // A second head has the same timeout as the first.
         let mut connection = server.connect();
         assert_eq!(connection.send(&post(QUERY)).status, 200);
         connection.write_text("POST /gra");

@@ -37,8 +37,8 @@ pub(crate) fn both(flags: &[&str]) -> [Process; 2] {
     PROGRAMS.map(|program| start(program, flags))
 }
 
-/// Sends one request to both and claims that they answer with the same status, media type and
-/// bytes.
+/// Sends one request to both servers, and checks that status, media type and bytes of their responses are
+/// equal.
 pub(crate) fn same_answer(servers: &[Process; 2], request: &http::Request<'_>) -> Response {
     let [one, other] = servers.each_ref().map(|server| server.send(request));
     assert_eq!(http::plain(&one), http::plain(&other), "to {request:?}");

@@ -1,4 +1,4 @@
-//! HTTP around the documents: methods, media types, limits, pages.
+//! Tests of HTTP around the documents: methods, media types, limits, pages.
 
 use crate::http::{Request, get, post};
 use crate::server::{both, same_answer};

@@ -9,7 +9,7 @@ use crate::route::{ActionPart, Part};
 
 impl<S: Sources> Run<'_, S> {
     pub(super) fn payload(&self, name: &str, part: &ActionPart) -> Vec<u8> {
-        // 256 bytes: room for the fixed parts, a few arguments and session variables.
+        // 256 bytes are enough for the fixed parts, a few arguments and session variables.
         let mut out = Vec::with_capacity(256 + self.prepared.query.len());
         self.write_input(name, part, &mut out);
         gateway_template::write_text(&self.prepared.query, &mut out);
@@ -17,7 +17,7 @@ impl<S: Sources> Run<'_, S> {
         out
     }
 
-    /// A payload up to the text of the query.
+    /// Writes a payload up to the text of the query.
     fn write_input(&self, name: &str, part: &ActionPart, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"action\":{\"name\":");
         gateway_template::write_text(name, out);

@@ -14,7 +14,7 @@ pub(crate) struct Echo<'a> {
 }
 
 impl Echo<'_> {
-    /// The response to the JSON of a request.
+    /// The response to a request body.
     pub(crate) fn respond(&self, body: &str) -> Vec<u8> {
         let request: Value = serde_json::from_str(body).unwrap();
         let query = request["query"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! A merged schema and services that are functions.
+//! A merged schema, with functions as services.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -126,7 +126,7 @@ impl<F: Fn(&str) -> Result<Vec<u8>, CallError>> Sources for Functions<F> {
     }
 }
 
-/// The answer to a query, and whether it has errors.
+/// The response to a query, and true if it has errors.
 pub(crate) fn ask(merged: &Merged, query: &str, sources: &impl Sources) -> (String, bool) {
     let prepared = match merged.prepare(query, None) {
         Ok(prepared) => prepared,

@@ -11,7 +11,7 @@ use prost::Message as _;
 use super::Signal;
 use crate::span::kept;
 
-/// Longest pause that a collector can ask for.
+/// Longest pause that a collector can request.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
 
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
@@ -22,12 +22,12 @@ const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 pub(crate) enum Outcome {
     /// The collector accepted it, except for `rejected` spans or data points.
     Taken { rejected: usize, why: String },
-    /// It was not taken this time.
+    /// The collector did not accept it this time.
     Again {
         after: Option<Duration>,
         why: String,
     },
-    /// It is not taken at all.
+    /// The collector refused it permanently.
     Refused { why: String },
 }
 
@@ -51,7 +51,7 @@ fn retry_after(reply: &Reply) -> Option<Duration> {
     Some(Duration::from_secs(seconds).min(RETRY_AFTER_MAX))
 }
 
-/// An answer over gRPC. Its status is in the trailers, or in the head when there is no message.
+/// The outcome of a gRPC response. Its status is in the trailers, or in the head if there is no message.
 pub(crate) fn of_grpc(signal: Signal, reply: &Reply) -> Outcome {
     let one = |name: &HeaderName| {
         let value = reply
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(http(200, b""), taken());
         // Garbage in an accepting response has no effect.
         assert_eq!(http(202, b"<html>"), taken());
-        // Field 1 with field 1: three spans, and with field 2: the reason.
+        // Field 1 with two fields: 1 is the number of rejected spans, and 2 is the reason.
         let partial = http(200, &[0x0a, 5, 0x08, 3, 0x12, 1, b'x']);
         let why = "x".to_owned();
         assert_eq!(partial, Outcome::Taken { rejected: 3, why });

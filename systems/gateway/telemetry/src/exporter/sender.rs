@@ -87,7 +87,7 @@ impl SpanSender {
             tokio::time::sleep(flush_max).await;
         });
         if let Either::Right(_) = future::select(work, end).await {
-            // Those under way count when they are dropped.
+            // Spans in flight are counted when they are dropped.
             while let Some(spans) = self.queue.take() {
                 Counts::add(&self.queue.counts.failed, spans.len());
             }
@@ -123,7 +123,7 @@ impl SpanSender {
     }
 }
 
-/// Spans that count as failed when this is dropped.
+/// Spans in flight. They count as failed when this value is dropped.
 struct UnderWay<'a> {
     counts: &'a Counts,
     spans: usize,
@@ -140,7 +140,7 @@ pub(super) struct MetricSender<R> {
     pub(super) watched: Watched,
     pub(super) resource: Resource,
     pub(super) counts: Arc<Counts>,
-    /// Since when they count, and when the process started.
+    /// The temporality, and the start of counting.
     pub(super) since: (Temporality, u64),
     pub(super) read: R,
 }
@@ -164,7 +164,7 @@ impl<R: Fn() -> Vec<Family>> MetricSender<R> {
                 let stop = pin!(stopped.changed());
                 match future::select(push, stop).await {
                     Either::Left((pushed, _)) => pushed,
-                    // The last push has the counts of this one, too.
+                    // The last push also contains these counts.
                     Either::Right(_) => break,
                 }
             };

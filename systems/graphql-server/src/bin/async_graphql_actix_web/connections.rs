@@ -1,5 +1,5 @@
-//! Between actix's acceptor and its HTTP service: connections are counted, watched, and known to
-//! the requests that they carry.
+//! The layer between actix's acceptor and its HTTP service. It counts and tracks connections, and gives
+//! requests access to their connection.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ type Accepted = (Socket, Protocol, Option<SocketAddr>);
 
 type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// Lets the requests of a connection know it.
+/// Gives the requests of a connection access to its tracking.
 pub(crate) fn introduce(socket: &Socket, data: &mut Extensions) {
     data.insert(socket.tracked());
 }
@@ -84,12 +84,12 @@ where
         Box::pin(async move {
             let peer = stream.peer_addr().ok();
             let Some(tracked) = connections.begin(peer.map(|peer| peer.ip())).await else {
-                // Closed with `stream`.
+                // The connection closes when `stream` is dropped.
                 return Ok(());
             };
             let socket = tracked.io(stream);
             let serving = http.call((socket, Protocol::Http1, peer));
-            // One that had to end is closed by being dropped.
+            // A connection that had to end is closed by dropping it.
             tracked.attend(serving).await.unwrap_or(Ok(()))
         })
     }

@@ -1,4 +1,4 @@
-//! The glue to actix-web: its requests to plain types, plain replies to its responses.
+//! The glue to actix-web: converts its requests to plain types, and plain replies to its responses.
 
 use std::future::poll_fn;
 use std::io;
@@ -47,7 +47,7 @@ pub(crate) fn serve(listener: TcpListener, setup: Setup) -> io::Result<()> {
 }
 
 async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
-    // A copy, because `setup` moves into the closure that makes the workers.
+    // A copy, because `setup` moves into the closure that creates the workers.
     let config = setup.config.clone();
     let counter = Arc::new(Counter::default());
     let builder = Server::build()
@@ -57,12 +57,12 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
         // Exact, because the flag only accepts whole seconds.
         .shutdown_timeout(config.stop_timeout.as_secs());
     let stopping = builder.graceful_shutdown_signal();
-    // Later than our own, which is also in the metrics.
+    // Later than our own timeout, which is also counted in the metrics.
     let keep_alive = KeepAlive::Timeout(config.connections.idle_timeout + Duration::from_secs(1));
-    // Bound before, so that a port in use ends the start and the address could be printed.
+    // The listener is already bound, so that a port in use fails the start and the address can be printed.
     let server = builder.listen("http", listener, move || {
-        // This runs once in each worker: schema, counters and connections are its own, only the
-        // mutation's sum is shared.
+        // Runs once in each worker. Each worker has its own schema, counters and connections, and shares only
+        // the mutation's sum.
         let connections = Connections::new(&setup, setup.config.request_timeout);
         actix_web::rt::spawn(connections.clone().watch());
         let (stopping, finished) = (stopping.clone(), connections.clone());
@@ -120,7 +120,7 @@ async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) 
     let length = bytes(header::CONTENT_LENGTH).and_then(|length| str::from_utf8(length).ok());
     let head = Head {
         method: request.method().as_str(),
-        // Every line, because HTTP lets a list be spread over several.
+        // All lines, because HTTP allows a list to span several lines.
         accept: headers.get_all(header::ACCEPT).map(HeaderValue::as_bytes),
         content_type: bytes(header::CONTENT_TYPE),
         // A chunked body has no length. `collect` counts its bytes.
@@ -183,7 +183,7 @@ fn respond(reply: Reply) -> HttpResponse {
         response.insert_header((header::ALLOW, allow));
     }
     if reply.close {
-        // The rest of the request is not read, so the connection cannot carry another one.
+        // The rest of the request is not read, so the connection cannot be used again.
         response.force_close();
     }
     match reply.body {

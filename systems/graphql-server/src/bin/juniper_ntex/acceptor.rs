@@ -45,14 +45,14 @@ impl Working {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It has no connection left.
+    /// Counts a worker that has no connection left.
     pub(crate) fn ends(&self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Door {
-    /// Closed: no worker is up yet.
+    /// Starts in the waiting state, because no worker runs yet.
     pub(crate) fn new() -> Self {
         Self {
             state: watch::Sender::new(State::Waiting),
@@ -90,7 +90,7 @@ impl Door {
         });
     }
 
-    /// Accepts until the door is shut for good.
+    /// Accepts connections until the server stops.
     pub(crate) fn accept(
         &self,
         listener: TcpListener,
@@ -101,7 +101,8 @@ impl Door {
         let (mut told, mut ended) = (self.state.subscribe(), self.state.subscribe());
         let give = async move |stream, slot| {
             let mut accepted = Accepted { stream, slot };
-            // Refused while no worker takes any, as when the first are not up yet.
+            // The server refuses connections while no worker accepts them, for instance before the first
+            // workers run.
             while let Err(refused) = server.process(accepted) {
                 accepted = refused;
                 let state = told.wait_for(|it| *it != State::Waiting).await;
@@ -128,7 +129,7 @@ pub(crate) struct Workers<M> {
 }
 
 impl<M> Workers<M> {
-    /// `make` is called once by each worker.
+    /// Each worker calls `make` once.
     pub(crate) fn new(make: M, door: Door) -> Self {
         Self { make, door }
     }
@@ -160,7 +161,7 @@ where
 
     async fn stop(&self) {
         self.door.tell(State::Stopped);
-        // Until the listener is closed.
+        // Waits until the listener is closed.
         self.door.state.closed().await;
     }
 }

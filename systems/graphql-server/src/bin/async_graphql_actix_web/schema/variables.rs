@@ -50,7 +50,7 @@ fn fits(declared: &Type, value: &Value) -> bool {
         (BaseType::List(entry), Value::List(values)) => {
             values.iter().all(|value| fits(entry, value))
         }
-        // A single value stands for a list of one.
+        // A single value counts as a list of one.
         (BaseType::List(entry), single) => fits(entry, single),
         (BaseType::Named(name), value) => is_of_scalar(name, value),
     }
