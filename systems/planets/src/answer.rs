@@ -1,7 +1,6 @@
-//! GraphQL over HTTP and the other paths: a request in, a response out.
+//! GraphQL over HTTP and the other paths: converts requests to responses.
 //!
-//! Absent on purpose: batches, subscriptions, compression. A gateway does not ask its subgraphs for
-//! them.
+//! Absent on purpose: batches, subscriptions, compression. Gateways do not use them with subgraphs.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -43,7 +42,7 @@ pub(crate) struct Handler {
     pub(crate) body_limit: u64,
 }
 
-/// Why a request was not executed.
+/// The reason why a request was not executed.
 enum NoAnswer {
     Refused(Refusal),
     NotARequest(DecodeError),
@@ -96,7 +95,7 @@ impl Handler {
         // Before any refusal: `/seen` counts all arrived requests, and a lab compares this count with the
         // number of sent requests.
         self.seen.count(&self.shard, name, request.headers());
-        // Before anything is decided: a slow subgraph is slow with refusals, too.
+        // Before any decision, because a slow subgraph also refuses slowly.
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;
         }
@@ -137,13 +136,13 @@ impl Handler {
         let read = body::in_time(read, || tokio::time::sleep(BODY_TIMEOUT)).await;
         let body = read.map_err(|error| Refusal::of_body(error, self.body_limit))?;
         let body = body.as_ref();
-        // A statement of its own, so that the borrow ends before the execution waits.
+        // A separate statement, so that the borrow ends before the execution waits.
         let known = self.subgraphs.borrow().known(name, body);
         if let Some(answer) = known {
             return Ok(answer);
         }
         let question = graphql_http::from_body(body)?;
-        // A handle and no borrow: other requests of this worker run during the execution.
+        // A handle and not a borrow, because other requests of this worker run during the execution.
         let schemas = self.subgraphs.borrow().schemas();
         let answer = schemas.execute(name, question).await;
         // Another request may have cached it meanwhile. Equal bodies have equal responses.
@@ -151,7 +150,7 @@ impl Handler {
         Ok(answer)
     }
 
-    /// Takes a message of OTLP.
+    /// Receives an OTLP message.
     async fn collect(
         &self,
         request: Request<Incoming>,
@@ -167,7 +166,7 @@ impl Handler {
             Err(refusal) => return refused(Media::Json, &refusal),
         };
         match take(&self.collected, &Bytes::copy_from_slice(body.as_ref())) {
-            // An empty message of this kind: everything is taken.
+            // An empty message of this kind means that everything was accepted.
             Ok(()) => with_type(StatusCode::OK, "application/x-protobuf", Bytes::new()),
             Err(error) => {
                 let message = format!("the body is not a message of OTLP in Protobuf: {error}");
@@ -177,7 +176,7 @@ impl Handler {
     }
 
     async fn get(&self, name: Name, parameters: &str) -> Result<Answer, NoAnswer> {
-        // Neither looked up nor kept: gateways ask with POST.
+        // Neither looked up in the cache nor cached, because gateways use POST.
         let question = graphql_http::from_parameters(parameters)?;
         let schemas = self.subgraphs.borrow().schemas();
         Ok(schemas.execute(name, question).await)

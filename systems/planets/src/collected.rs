@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 /// Quiet time before a response. The labs' gateways batch telemetry for a second, and this is longer.
 const QUIET: Duration = Duration::from_millis(1300);
-/// Longest time that it is waited for.
+/// Maximum wait for a quiet period.
 const QUIET_MAX: Duration = Duration::from_secs(4);
 /// The histogram with the reported count.
 const DURATION: &str = "http.server.request.duration";
@@ -43,7 +43,7 @@ pub(crate) struct Counts {
     pub(crate) trace_messages: u64,
     /// Spans in all messages.
     pub(crate) spans: u64,
-    /// Spans of answers: one for each request that was traced.
+    /// Server spans: one for each traced request.
     pub(crate) traced_requests: u64,
     /// Traced requests in traces that a client began.
     pub(crate) continued_traces: u64,
@@ -55,11 +55,11 @@ pub(crate) struct Counts {
 
 impl Collected {
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        // The counts are valid after any panic: each is changed by one addition.
+        // The counts are valid after any panic, because each is changed by one addition.
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes a message of traces.
+    /// Counts a message with traces.
     pub(crate) fn traces(&self, body: &Bytes) -> Result<(), DecodeError> {
         let request = ExportTraceServiceRequest::decode(&body[..])?;
         let scopes = request.resource_spans.iter().flat_map(|it| &it.scope_spans);
@@ -80,7 +80,7 @@ impl Collected {
         Ok(())
     }
 
-    /// Takes a push of metrics.
+    /// Counts a push of metrics.
     pub(crate) fn metrics(&self, body: &Bytes) -> Result<(), DecodeError> {
         let request = ExportMetricsServiceRequest::decode(&body[..])?;
         let scopes = request

@@ -13,7 +13,7 @@ pub(crate) type Reviews = Schema<Query, EmptyMutation, EmptySubscription>;
 /// The root type of queries.
 pub(crate) struct Query;
 
-/// A place, known by its id. A place without reviews is one as well.
+/// A place, identified by its id. Places without reviews are valid too.
 pub(crate) struct Location(ID);
 
 /// A traveler's review of one place.

@@ -36,7 +36,7 @@ struct Values {
     absent: u64,
 }
 
-/// The shards of all workers and the headers they look at.
+/// The shards of all workers, and the counted headers.
 #[derive(Debug)]
 pub(crate) struct Seen {
     headers: Vec<HeaderName>,
@@ -46,9 +46,9 @@ pub(crate) struct Seen {
 /// The counts of one subgraph, as `/seen` reports them.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct SubgraphSeen {
-    /// Requests that reached the subgraph, whatever became of them.
+    /// Requests that reached the subgraph, including failed ones.
     pub(crate) requests: u64,
-    /// By the name of a header that is looked at.
+    /// Counts by the name of the header.
     pub(crate) headers: BTreeMap<String, HeaderSeen>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct HeaderSeen {
     pub(crate) absent: u64,
 }
 
-/// By the name of the subgraph.
+/// Counts by the name of the subgraph.
 pub(crate) type AllSeen = BTreeMap<&'static str, SubgraphSeen>;
 
 impl Seen {
@@ -73,7 +73,7 @@ impl Seen {
         Self { headers, shards }
     }
 
-    /// A shard for one more worker.
+    /// Creates a shard for one more worker.
     pub(crate) fn shard(&self) -> Arc<Shard> {
         let shard = Arc::new(Shard::default());
         lock(&self.shards).push(Arc::clone(&shard));
@@ -167,8 +167,7 @@ impl Values {
     }
 
     fn count_value(&mut self, value: &HeaderValue) {
-        // A list instead of a table: a lab sends a handful of values, and comparing them costs less
-        // than a hash.
+        // A list and not a table: a lab sends a handful of values, and comparing them costs less than a hash.
         if let Some((_, count)) = self.known.iter_mut().find(|(known, _)| known == value) {
             *count += 1;
         } else if self.known.len() < VALUES_MAX {
@@ -190,7 +189,7 @@ impl Values {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The counters are valid after any panic: each is changed by one addition.
+    // The counters are valid after any panic, because each is changed by one addition.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

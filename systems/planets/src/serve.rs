@@ -20,7 +20,7 @@ use crate::subgraph::Subgraphs;
 /// Time that a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why the server did not serve, or stopped serving.
+/// The reason why the server could not start or had to stop.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error("cannot listen on `{listen}`: {source}; choose another address with --listen")]
@@ -39,7 +39,7 @@ pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
-    // Before the workers start: a port in use ends the start at once.
+    // Before the workers start, so that a port in use fails the start at once.
     let listener = TcpListener::bind(&config.listen).map_err(|source| ServeError::Listen {
         listen: config.listen.clone(),
         source,

@@ -21,7 +21,7 @@ use crate::reviews::{self, Reviews};
 /// Maximum of cached responses for one subgraph and worker. A full cache is cleared.
 const KNOWN_MAX: usize = 512;
 
-/// The largest body and the largest answer that are kept, in bytes.
+/// The largest body and the largest response that are cached, in bytes.
 const KNOWN_BYTES_MAX: usize = 64 << 10;
 
 /// The subgraphs of the origin.
@@ -32,7 +32,7 @@ pub(crate) enum Name {
 }
 
 impl Name {
-    /// All of them, in the order of their numbers.
+    /// All subgraphs, in the order of their numbers.
     pub(crate) const ALL: [Self; 2] = [Self::Locations, Self::Reviews];
 
     /// The name in the supergraph.
@@ -76,7 +76,7 @@ impl Answer {
     }
 }
 
-/// Both schemas, and how large an operation on them may be. A handle, which is cheap to copy.
+/// Both schemas, and the limits for operations. A handle, which is cheap to copy.
 #[derive(Clone)]
 pub(crate) struct Schemas {
     locations: Locations,
@@ -103,21 +103,21 @@ impl Subgraphs {
         }
     }
 
-    /// The answer to a body that was sent before.
+    /// The cached response to a body.
     pub(crate) fn known(&self, name: Name, body: &[u8]) -> Option<Answer> {
         // The clone shares the bytes, and ends the borrow of the cache.
         self.known[name as usize].get(body).cloned()
     }
 
-    /// Remembers the answer to a body.
+    /// Caches the response to a body.
     pub(crate) fn keep(&mut self, name: Name, body: &[u8], answer: &Answer) {
         if body.len() > KNOWN_BYTES_MAX || answer.body.len() > KNOWN_BYTES_MAX {
             return;
         }
         let known = &mut self.known[name as usize];
         if known.len() >= KNOWN_MAX {
-            // As a whole: labs send a handful of bodies, and an order of eviction would cost every
-            // request something.
+            // As a whole: labs send a handful of bodies, and an eviction order would add a cost to every
+            // request.
             known.clear();
         }
         // A copy, so that a small body does not keep the buffer of a connection alive.
@@ -131,7 +131,7 @@ impl Subgraphs {
 }
 
 impl Schemas {
-    /// Executes a question, if it is within the limits.
+    /// Executes a query, if it is within the limits.
     pub(crate) async fn execute(&self, name: Name, question: Question<'_>) -> Answer {
         let request = match self.checked(question) {
             Ok(request) => request,

@@ -2,7 +2,7 @@
 //!
 //! Texts are fixed: the same query has the same response in every run and on every machine.
 
-/// A place, as both subgraphs know it.
+/// A place in both subgraphs.
 pub(crate) struct Place {
     /// The key that both subgraphs share.
     pub(crate) id: &'static str,

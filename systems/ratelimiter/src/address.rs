@@ -7,7 +7,7 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// An address in normal form: IPv4, and IPv6 that carries IPv4, are the same.
+/// An address in normal form. An IPv4 address and its IPv6-mapped form are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address(u128);
 
@@ -15,12 +15,12 @@ impl Address {
     /// Reads an address as typed. `None` if it is invalid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        // As IPv6 that carries it, so that both spellings share a counter.
+        // As an IPv6-mapped address, so that both spellings share a counter.
         if let Some(v4) = parse_v4(text) {
             return Some(Self(v4.to_ipv6_mapped().to_bits()));
         }
         let v6: Ipv6Addr = match text.rsplit_once(':') {
-            // An IPv4 tail may have leading zeros, too.
+            // An IPv4 tail may also have leading zeros.
             Some((head, tail)) if tail.contains('.') => {
                 format!("{head}:{}", parse_v4(tail)?).parse().ok()?
             }
@@ -58,7 +58,7 @@ impl Address {
         }
     }
 
-    /// All bits, as of IPv6.
+    /// All bits, in the IPv6 form.
     #[must_use]
     pub fn bits(self) -> u128 {
         self.0
@@ -68,7 +68,7 @@ impl Address {
 impl fmt::Display for Address {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let v6 = Ipv6Addr::from_bits(self.0);
-        // As clients know it.
+        // In the form that clients use.
         match v6.to_ipv4_mapped() {
             Some(v4) => v4.fmt(out),
             None => v6.fmt(out),
@@ -76,11 +76,11 @@ impl fmt::Display for Address {
     }
 }
 
-/// The IPv4 address that stands in one of IPv6.
+/// The IPv4 address inside an IPv6 address.
 fn carried(bits: u128) -> Option<u32> {
     let starts_with = |prefix: u128, length: u32| bits >> (128 - length) == prefix;
     let part = |shift: u32| u32::try_from(bits >> shift & u128::from(u32::MAX)).ok();
-    // RFC 6052: the prefix that all translators share. RFC 2765: `::ffff:0:a.b.c.d` of SIIT.
+    // RFC 6052: the well-known prefix of translators. RFC 2765: `::ffff:0:a.b.c.d` of SIIT.
     if starts_with(0x0064_ff9b_0000_0000_0000_0000, 96) || starts_with(0xffff_0000, 96) {
         return part(0);
     }
@@ -93,24 +93,24 @@ fn carried(bits: u128) -> Option<u32> {
         let (high, low) = (part(64)? & 0xffff, part(40)? & 0xffff);
         return Some(high << 16 | low);
     }
-    // RFC 3056: 6to4 has it behind its prefix.
+    // RFC 3056: in 6to4 it follows the prefix.
     if starts_with(0x2002, 16) {
         return part(80);
     }
-    // RFC 4380: Teredo has it at its end, all bits turned.
+    // RFC 4380: in Teredo it is at the end, with all bits inverted.
     if starts_with(0x2001_0000, 32) {
         return part(0).map(|turned| !turned);
     }
     None
 }
 
-/// Four decimal numbers of one to three digits.
+/// Parses four decimal numbers of one to three digits.
 fn parse_v4(text: &str) -> Option<Ipv4Addr> {
     let mut octets = [0; 4];
     let mut parts = text.split('.');
     for octet in &mut octets {
         let part = parts.next()?;
-        // The standard parser refuses leading zeros, which validator.js takes.
+        // The standard parser refuses leading zeros, but validator.js accepts them.
         let is_number = (1..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
         *octet = part.parse().ok().filter(|_| is_number)?;
     }

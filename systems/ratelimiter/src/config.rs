@@ -207,7 +207,7 @@ impl Config {
         let names = self.cors_origins.iter().map(|origin| origin.trim());
         let names = names.filter(|origin| !origin.is_empty());
         let names: Vec<_> = names.map(str::to_owned).collect();
-        // `*` passes the check above in the original's mode only.
+        // `*` passes the check above only in the original's mode.
         if names.iter().any(|name| name == "*") || (names.is_empty() && self.is_original()) {
             return Origins::Any;
         }
@@ -216,7 +216,7 @@ impl Config {
 
     pub(crate) fn rule(&self) -> Rule {
         Rule {
-            // Cannot overflow: the flags end at a year.
+            // Cannot overflow, because the flags allow at most a year.
             ban_ms: self.ban_seconds * 1_000,
             window_ms: self.window_seconds * 1_000,
             failures_max: self.failures_max,
@@ -236,7 +236,7 @@ impl Config {
     /// The address of Redis. `None` for the memory store.
     pub(crate) fn redis(&self) -> Option<String> {
         let host = self.redis_host.as_ref().map(|host| match host {
-            // The original takes both under this name.
+            // The original accepts both forms under this name.
             url if url.contains("://") => url.clone(),
             host => format!("redis://{host}"),
         });
@@ -245,8 +245,7 @@ impl Config {
             StoreKind::Memory => None,
             StoreKind::Auto => named,
             StoreKind::Redis => Some(named.unwrap_or_else(|| {
-                // The original's own defaults: a developer's machine, or the service's name in its
-                // cluster.
+                // The original's defaults: a developer's machine, or the service's name in its cluster.
                 let host = match self.node_env.as_deref() {
                     Some("development") => "localhost",
                     _ => "redis-service",

@@ -7,20 +7,20 @@ use hyper::header::{self, HeaderMap, HeaderValue};
 
 /// The methods that allowed pages may use.
 const METHODS: &str = "GET,HEAD,POST";
-/// The same as the original says it.
+/// The methods that the original allows.
 const METHODS_OF_ORIGINAL: &str = "GET,HEAD,PUT,PATCH,POST,DELETE";
 
-/// The origins of pages that are allowed.
+/// The origins of the allowed pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origins {
     /// Only pages of these origins. The list may be empty.
     Named(Vec<String>),
-    /// Every page, as the original.
+    /// Every page, as in the original.
     Any,
 }
 
 impl Origins {
-    /// Marks an answer so that a page which may read it can.
+    /// Marks a response so that an allowed page can read it.
     pub(crate) fn mark(&self, request: Option<&HeaderValue>, answer: &mut HeaderMap) {
         match self {
             Self::Any => {
@@ -29,8 +29,8 @@ impl Origins {
             }
             Self::Named(names) if names.is_empty() => {}
             Self::Named(_) => {
-                // Also when the origin is refused: a cache must not give one origin's answer to
-                // another. Appended, because the page varies by `Accept` already.
+                // Also if the origin is refused, because a cache must not reuse one origin's response for
+                // another. Appended, because the page already varies by `Accept`.
                 answer.append(header::VARY, HeaderValue::from_static("Origin"));
                 if let Some(origin) = request.filter(|origin| self.has(origin)) {
                     answer.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
@@ -51,7 +51,7 @@ impl Origins {
         }
         let name = header::ACCESS_CONTROL_ALLOW_METHODS;
         answer.insert(name, HeaderValue::from_static(methods));
-        // An allowed page may send whatever headers it asks for, as in the original.
+        // An allowed page may send any headers that it requests, as in the original.
         if let Some(names) = request.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
             answer.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
         }

@@ -12,7 +12,7 @@ use crate::address::Address;
 const LOCAL_BYTES_MAX: usize = 64;
 const DOMAIN_BYTES_MAX: usize = 255;
 
-/// Longest part of a domain between two dots, in UTF-16 as the original counts.
+/// Longest part of a domain between two dots, in UTF-16 units, as in the original.
 const LABEL_UNITS_MAX: usize = 63;
 
 /// The key of the fingerprints.
@@ -59,17 +59,16 @@ impl FingerprintKey {
     #[must_use]
     pub fn fingerprint(&self, address: Address, email: &str) -> u64 {
         let mut context = hmac::Context::with_key(&self.key);
-        // The address is part of the hash: equal e-mails of two clients must not look equal in the
-        // store.
+        // The address is part of the hash: equal e-mails of two clients must differ in the store.
         context.update(&address.bits().to_be_bytes());
         if self.tells_case {
             context.update(email.as_bytes());
         } else {
-            // Upper case does not make another e-mail: one user's typing would look like several.
+            // Case is ignored, or one user's spellings would count as several e-mails.
             context.update(email.to_lowercase().as_bytes());
         }
         let tag = context.sign();
-        // 64 bits are enough to tell a handful of e-mails of one address apart.
+        // 64 bits are enough to distinguish a handful of e-mails of one address.
         let head = tag.as_ref().first_chunk().expect("a tag has 32 bytes");
         u64::from_be_bytes(*head)
     }
@@ -101,7 +100,7 @@ fn is_atom_letter(letter: char) -> bool {
         || matches!(letter, '\u{a1}'..='\u{d7ff}' | '\u{f900}'..='\u{fdcf}' | '\u{fdf0}'..='\u{ffef}')
 }
 
-/// The inside of quotes: a quote or a backslash needs a backslash before it.
+/// Checks the content of quotes: a quote or a backslash needs a backslash before it.
 fn is_quoted(inside: &str) -> bool {
     let mut letters = inside.chars();
     while let Some(letter) = letters.next() {
@@ -137,7 +136,7 @@ fn is_label(label: &str) -> bool {
         && !label.ends_with('-')
 }
 
-/// Full-width forms, and blanks that are not white space by name.
+/// True for full-width forms, and for blanks that Unicode does not class as white space.
 fn is_unwanted(letter: char) -> bool {
     matches!(letter, '\u{ff01}'..='\u{ff5e}' | '\u{200b}' | '\u{feff}')
 }
@@ -147,7 +146,7 @@ fn is_top_level(top: &str) -> bool {
         .get(..2)
         .is_some_and(|head| head.eq_ignore_ascii_case("xn"))
         && top.len() >= 4
-        // Punycode labels have digits and hyphens, which the rule below would refuse.
+        // Punycode labels contain digits and hyphens, which the rule below would refuse.
         && top.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let is_letter = |letter: char| letter.is_ascii_alphabetic() || letter >= '\u{a1}';
     is_encoded || (top.chars().count() >= 2 && top.chars().all(is_letter))
@@ -188,7 +187,7 @@ mod tests {
             )
         };
         assert!(is_email(&domain(255)) && !is_email(&domain(256)));
-        // The bound of the whole domain, where no label is too long: the rest is split.
+        // The limit of the whole domain, with no label over its own limit: the rest is split.
         let split = domain(254).replacen(".se", ".b.se", 1);
         assert!(!is_email(&split), "{} bytes", split.len() - 2);
     }

@@ -1,4 +1,4 @@
-//! Asks a store to decide, and decides by the configured policy when the store fails.
+//! Lets a store decide, and decides by the configured policy if the store fails.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub(crate) struct Gate {
 impl Gate {
     /// True if the client must be refused.
     pub(crate) async fn is_limited(&self, address: Address, event: Event, email: &str) -> bool {
-        // Before the fingerprint, so that all addresses of a network count as one.
+        // Before the fingerprint, so that all addresses of a network count as one address.
         let address = if self.finds_ipv4 {
             address.carried()
         } else {

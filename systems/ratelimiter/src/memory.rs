@@ -12,7 +12,7 @@ use crate::rule::{Decision, Event, Rule, State};
 
 const SHARDS: usize = 64;
 
-/// All addresses that failed lately.
+/// The states of all addresses with recent failures.
 #[derive(Debug)]
 pub struct MemoryStore {
     rule: Rule,
@@ -23,12 +23,12 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 struct Shard {
     entries: HashMap<u128, State>,
-    /// (whether under a ban, when it expires, address): the first is the first to go.
+    /// (true if banned, time of expiry, address). The first element is evicted first.
     order: BTreeSet<(bool, u64, u128)>,
 }
 
 impl MemoryStore {
-    /// An empty store for at least 64 and about `entries_max` addresses.
+    /// Creates an empty store for at least 64 and about `entries_max` addresses.
     #[must_use]
     pub fn new(rule: Rule, entries_max: usize) -> Self {
         Self {
@@ -39,11 +39,11 @@ impl MemoryStore {
         }
     }
 
-    /// Decides one event at `now`, in milliseconds of a clock that does not go back.
+    /// Decides one event at `now`, in milliseconds of a monotonic clock.
     pub fn decide(&self, address: Address, now: u64, event: Event, email: u64) -> Decision {
         let key = address.bits();
         let mut shard = self.shard(key);
-        // Taken out and put back, so that entry and order can never disagree.
+        // Removed and added again, so that entry and order always agree.
         let known = shard.entries.remove(&key);
         let was_known = known.is_some();
         let mut state = known.unwrap_or_default();
@@ -67,8 +67,8 @@ impl MemoryStore {
     pub fn sweep(&self, now: u64) -> usize {
         let sweep_one = |shard: &Mutex<Shard>| {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            // To the end, unlike in `make_room`: the sweeper has its own thread and no request
-            // waits for it.
+            // Until no entry is expired, unlike in `make_room`: the sweeper has its own thread and delays no
+            // request.
             while shard.take_expired(now) {}
             shard.entries.len()
         };
@@ -76,7 +76,7 @@ impl MemoryStore {
     }
 
     fn shard(&self, key: u128) -> MutexGuard<'_, Shard> {
-        // Neighbors in a network differ in the low bytes, networks of IPv6 in the high ones.
+        // Addresses in a network differ in the low bytes, and IPv6 networks in the high bytes.
         let mix = |mixed: usize, byte: &u8| mixed.wrapping_mul(31) ^ usize::from(*byte);
         let mixed = key.to_be_bytes().iter().fold(0, mix);
         // A panic cannot leave a shard half changed: no code panics between remove and insert.
@@ -96,7 +96,7 @@ impl MemoryStore {
     }
 
     fn make_room(&self, shard: &mut Shard, now: u64) {
-        // Two for each that comes, so that the expired cannot pile up.
+        // Two for each new entry, so that expired entries cannot accumulate.
         let _ = shard.take_expired(now) && shard.take_expired(now);
         while shard.entries.len() >= self.shard_entries_max {
             let Some((_, _, key)) = shard.order.pop_first() else {
@@ -108,9 +108,9 @@ impl MemoryStore {
 }
 
 impl Shard {
-    /// Takes one expired entry away, if there is one.
+    /// Removes one expired entry. Returns false if there is none.
     fn take_expired(&mut self, now: u64) -> bool {
-        // Free and banned entries are two runs of one order, and each has its first to expire.
+        // Free and banned entries are two runs of one order. Each run has its own first entry to expire.
         let first_free = self.order.first();
         let first_banned = self.order.range((true, 0, 0)..).next();
         let expired = [first_free, first_banned]

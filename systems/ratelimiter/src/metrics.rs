@@ -26,7 +26,7 @@ pub(crate) struct Metrics {
     by_policy: AtomicU64,
     requests: AtomicU64,
     gets_refused: AtomicU64,
-    /// One more than the bounds: latencies beyond the last.
+    /// One bucket more than bounds, for latencies beyond the last bound.
     buckets: [AtomicU64; BOUNDS_US.len() + 1],
     store_us: AtomicU64,
 }
@@ -50,7 +50,7 @@ impl Metrics {
         self.gets_refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The address or e-mail of a decision was invalid.
+    /// Counts a decision with an invalid address or e-mail.
     pub(crate) fn invalid(&self) {
         self.invalid.fetch_add(1, Ordering::Relaxed);
     }
@@ -67,7 +67,7 @@ impl Metrics {
         }
     }
 
-    /// The store did not decide, so the policy did.
+    /// Counts a decision by the policy, because the store failed.
     pub(crate) fn store_failed(&self) {
         self.store_failures.fetch_add(1, Ordering::Relaxed);
         self.by_policy.fetch_add(1, Ordering::Relaxed);
@@ -131,7 +131,7 @@ impl Counts for Metrics {
         let buckets = Buckets {
             bounds: &BOUNDS_US,
             counts: &counts,
-            // Exact up to 2^53 us, which is 285 years.
+            // Exact up to 2^53 µs, which is 285 years.
             sum: read(&self.store_us) as f64,
         };
         scrape.histograms(

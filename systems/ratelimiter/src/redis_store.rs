@@ -18,7 +18,7 @@ use redis_link::Link;
 use crate::address::Address;
 use crate::rule::{Decision, Event, Mode, Rule};
 
-/// Redis, as one worker sees it. Clones share the connection.
+/// The Redis store of one worker. Clones share the connection.
 #[derive(Clone)]
 pub struct RedisStore {
     link: Link,
@@ -49,12 +49,12 @@ impl RedisStore {
         })
     }
 
-    /// Connects in the background, as long as there is a clone of this store.
+    /// Connects in the background while a clone of this store exists.
     pub fn connect(&self) {
         self.link.connect();
     }
 
-    /// Waits for a connection, but not longer than `patience`.
+    /// Waits for a connection, at most for `patience`.
     pub async fn ready(&self, patience: Duration) -> bool {
         self.link.ready(patience).await
     }
@@ -72,10 +72,10 @@ impl RedisStore {
         self.decide_at(address, None, event, email).await
     }
 
-    /// Decides one event at a time that the caller gives, in milliseconds.
+    /// Decides one event at a time from the caller, in milliseconds.
     ///
     /// # Errors
-    /// As [`RedisStore::decide`].
+    /// Like [`RedisStore::decide`].
     pub async fn decide_at(
         &self,
         address: Address,
@@ -111,10 +111,10 @@ impl RedisStore {
         };
         [
             "1".to_owned(),
-            // Braces make the address the hash tag of a cluster.
+            // The braces make the address the hash tag in a cluster.
             format!("rl:{{{address}}}"),
             event.to_owned(),
-            // Hexadecimal, because Lua's numbers are floats and would lose bits of 64.
+            // Hexadecimal, because Lua's numbers are floats and would lose bits of a 64-bit number.
             format!("{email:016x}"),
             rule.ban_ms.to_string(),
             rule.window_ms.to_string(),

@@ -41,7 +41,8 @@ pub struct Rule {
     pub emails_max: u32,
     /// Period for which an e-mail counts.
     pub mode: Mode,
-    /// The rule as its prose says it: the current failure counts, and reaching Y and N suffices.
+    /// True for the rule as described in prose: the current failure counts, and Y and N themselves are enough
+    /// for a ban.
     pub inclusive: bool,
 }
 
@@ -54,11 +55,11 @@ pub struct State {
     pub emails: Vec<(u64, u64)>,
     /// The end of the ban. 0 if the address was not banned.
     pub banned_until: u64,
-    /// The newest failure that was recorded.
+    /// Time of the newest recorded failure.
     pub touched: u64,
 }
 
-/// The answer to one event.
+/// The decision for one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
     /// True if the client must be refused.
@@ -79,12 +80,11 @@ impl Decision {
 }
 
 impl Rule {
-    /// Decides one event and brings the state up to date.
+    /// Decides one event and updates the state.
     ///
-    /// A clock that went back is taken as one that stood still.
+    /// If the clock goes back, the age of earlier events counts as zero.
     pub fn decide(&self, state: &mut State, now: u64, event: Event, email: u64) -> Decision {
-        // First, also before a success: a banned client must not learn whether the password was
-        // right.
+        // Before the check for a success: a banned client must not find out if the password was right.
         if state.banned_until > now {
             return Decision::BANNED;
         }
@@ -92,9 +92,9 @@ impl Rule {
             return Decision::PASS;
         }
         self.forget(state, now);
-        // Failures before this one: the rule forgives Y of them and judges the next.
+        // Failures before this one: the rule forgives Y of them and counts the next.
         let prior = state.times.len();
-        // Moved to the end: a known e-mail counts once, with its newest time.
+        // Moved to the end: a repeated e-mail counts once, with its newest time.
         state.emails.retain(|(known, _)| *known != email);
         state.emails.push((email, now));
         state.times.push(now);
@@ -121,13 +121,13 @@ impl Rule {
     pub fn memory_ms(&self) -> u64 {
         match self.mode {
             Mode::Fixed => self.window_ms,
-            // The original gives its record Z·60 seconds.
+            // The original's record expires after Z·60 seconds.
             Mode::Original => self.window_ms.saturating_mul(60),
         }
     }
 
     fn forget(&self, state: &mut State, now: u64) {
-        // Saturating: a clock that went back makes an age of 0, not an enormous one.
+        // Saturating: if the clock goes back, the age is 0 and not a huge number.
         let age = |then: u64| now.saturating_sub(then);
         state.times.retain(|then| age(*then) < self.window_ms);
         match self.mode {
@@ -147,7 +147,7 @@ impl Rule {
     }
 }
 
-/// Cuts a list, oldest first, to one more than `limit`.
+/// Shortens a list, oldest first, to one more than `limit`.
 fn keep_newest<T>(list: &mut Vec<T>, limit: u32) {
     // Oldest first, so the surplus is at the front.
     let surplus = list.len().saturating_sub(limit as usize + 1);

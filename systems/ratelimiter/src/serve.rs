@@ -1,7 +1,6 @@
-//! From the command line to a stopped server.
+//! Runs the server from the command line to its stop.
 //!
-//! Each worker has one connection to Redis. The memory store and the counters are all that workers
-//! share.
+//! Each worker has one connection to Redis. Workers share only the memory store and the counters.
 
 use std::ffi::OsString;
 use std::io;
@@ -31,7 +30,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 const MEMORY: &str = "memory";
 const REDIS: &str = "redis";
 
-/// Why the service did not serve, or stopped serving.
+/// The reason why the service could not start or had to stop.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error("cannot listen on `{listen}`: {source}; choose another with --host and --port")]
@@ -55,13 +54,13 @@ pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     let listen = SocketAddr::new(config.host, config.port);
-    // Before the stores are opened: a port in use ends the start at once.
+    // Before the stores are opened, so that a port in use fails the start at once.
     let listener =
         TcpListener::bind(listen).map_err(|source| ServeError::Listen { listen, source })?;
     let setup = Setup::new(config)?;
     let table = ConnectionTable::new(config.connections.most());
     let workers = (0..config.workers())
-        // A gate for each, because each has its own connection to Redis.
+        // One gate per worker, because each worker has its own connection to Redis.
         .map(|number| start(number, setup.gate()?, (config, &table)))
         .collect::<Result<Vec<_>, ServeError>>()?;
     let runtime = chassis::runtime()?;
@@ -88,7 +87,7 @@ fn start(
     let prepare = async move || {
         if let Store::Redis(store) = &gate.store {
             store.connect();
-            // Without Redis the policy answers.
+            // Without Redis the policy decides.
             store.ready(FIRST_CONNECT_TIMEOUT).await;
         }
         Handler {
@@ -117,7 +116,7 @@ impl<'a> Setup<'a> {
         let entries_max = usize::try_from(config.max_entries).expect("`usize` has 32 bits or more");
         let memory = || Arc::new(MemoryStore::new(config.rule(), entries_max));
         let key = match (&config.email_key, &redis) {
-            // The text first, then randomness where no other instance has to agree.
+            // The configured text first. Otherwise a random key, if no other instance must use the same key.
             (Some(text), _) => FingerprintKey::from_text(text),
             (None, None) => FingerprintKey::random().ok_or(ServeError::NoRandomness)?,
             (None, Some(_)) => {
@@ -149,7 +148,7 @@ impl<'a> Setup<'a> {
         if self.memory.is_some() { MEMORY } else { REDIS }
     }
 
-    /// The gate of one worker.
+    /// Creates the gate of one worker.
     fn gate(&self) -> Result<Gate, ServeError> {
         let store = match (&self.memory, &self.redis) {
             (Some(store), _) => Store::Memory(Arc::clone(store)),

@@ -17,29 +17,29 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Time for connecting, greeting included. With [`RETRY_PAUSE`], well below a second.
+/// Time limit for connecting, including the handshake. With [`RETRY_PAUSE`], it is well below a second.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Number of consecutive commands past their deadline after which the connection counts as dead.
 const SILENCE_MAX: u32 = 16;
 
-/// Time between two lines of the log about commands that Redis refuses.
+/// Minimum time between two log lines about refused commands.
 const REFUSAL_PAUSE: Duration = Duration::from_secs(10);
 
-/// Why Redis did not answer.
+/// The reason why a command has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// The address of Redis makes no sense.
+    /// The address of Redis is invalid.
     #[error("cannot use the address of Redis: {0}; expected redis://HOST:PORT/DATABASE")]
     Address(RedisError),
-    /// There is no connection at the moment.
+    /// There is currently no connection.
     #[error("not connected to Redis")]
     NotConnected,
-    /// Redis did not answer in time. It may still carry the command out.
+    /// Redis did not respond in time. It may still execute the command.
     #[error("Redis did not answer within {0:?}")]
     TimedOut(Duration),
-    /// Redis answered with an error, or the connection broke.
+    /// Redis returned an error, or the connection broke.
     #[error("Redis: {0}")]
     Failed(RedisError),
 }
@@ -54,16 +54,16 @@ pub struct Link {
 struct Inner {
     client: Client,
     connection: Mutex<Option<MultiplexedConnection>>,
-    /// Told when the connection is lost.
+    /// Notified when the connection is lost.
     lost: Notify,
-    /// Told when there is a connection.
+    /// Notified when there is a connection.
     connected: Notify,
     silent: AtomicU32,
     /// Time of the last log line about refused commands.
     refusal_told: Mutex<Option<Instant>>,
 }
 
-/// The task that connects, ended with the last link.
+/// The connecting task. It ends with the last link.
 #[derive(Default)]
 struct Task(Mutex<Option<AbortHandle>>);
 
@@ -108,10 +108,9 @@ impl Link {
         });
     }
 
-    /// Waits for a connection, but not longer than `patience`.
+    /// Waits for a connection, at most for `patience`.
     pub async fn ready(&self, patience: Duration) -> bool {
-        // Before the look: a connection made between the look and the wait would otherwise not be
-        // noticed.
+        // Created before the check, or a connection between the check and the wait would be missed.
         let connected = self.inner.connected.notified();
         self.inner.get().is_some() || timeout(patience, connected).await.is_ok()
     }
@@ -173,10 +172,10 @@ impl Inner {
         *place = Some(connection);
     }
 
-    /// Drops the connection, once for all the commands that were under way on it.
+    /// Drops the connection, once for all commands in flight.
     fn lose(&self) {
         let connection = self.connection.lock();
-        // Taken once: many commands fail together, and one notice is enough.
+        // Taken once: many commands fail together, and one notification is enough.
         let lost = connection.unwrap_or_else(PoisonError::into_inner).take();
         if lost.is_some() {
             self.lost.notify_one();
@@ -201,8 +200,8 @@ impl Inner {
 async fn keep_connected(inner: Arc<Inner>) {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(CONNECT_TIMEOUT))
-        // No limit here: each command has its own deadline, and a late answer must still be read off
-        // the connection.
+        // Without a limit: each command has its own deadline, and late responses must still be read from the
+        // connection.
         .set_response_timeout(None);
     let mut was_told = false;
     loop {
@@ -225,8 +224,8 @@ async fn keep_connected(inner: Arc<Inner>) {
             }
             _ => {}
         }
-        // Also after a connection was lost, or a Redis that accepts and closes would be connected to
-        // without a pause.
+        // Also after a lost connection, or the loop would reconnect without a pause to a Redis that accepts
+        // and closes connections.
         sleep(RETRY_PAUSE).await;
     }
 }

@@ -45,7 +45,7 @@ pub fn certificates(body: &[u8]) -> Result<String, Refusal> {
         answer.object(|answer| answer.key(key!("attachments")).list(|_| {}));
         return Ok(answer.finish());
     };
-    // Only now: a route without certificates need not have TLS settings.
+    // Read only here, because a route without certificates need not have TLS settings.
     let [spec] = object.required(["spec"])?;
     let [tls] = spec.required(["tls"])?;
     let [keystore] = tls.required(["keystore"])?;
@@ -80,7 +80,7 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// `None` when they name no issuer, or two.
+    /// The requested certificate. `None` if the annotations contain no issuer, or two.
     fn of(annotations: &Node<'a, '_>, name: &Cow<'a, str>) -> Result<Option<Self>, Refusal> {
         let names = [
             "cert-manager.io/issuer",
@@ -98,7 +98,7 @@ impl<'a> Wanted<'a> {
         let text = |node: Option<Node<'a, '_>>| node.map(|node| node.text()).transpose();
         let parts = annotations.members(SUBJECT.map(|(_, annotation)| annotation))?;
         let mut subject = [const { None }; 4];
-        // A loop instead of `map`, because each text may be a refusal.
+        // A loop and not `map`, because each text may be a refusal.
         for (place, part) in subject.iter_mut().zip(parts) {
             *place = text(part)?;
         }
@@ -149,7 +149,7 @@ impl<'a> Wanted<'a> {
         answer.key(key!("subject")).object(|answer| {
             for ((member, _), part) in SUBJECT.iter().zip(&self.subject) {
                 let mut parts = listed(part.as_deref()).peekable();
-                // A list without items would make cert-manager refuse the certificate.
+                // cert-manager would refuse a certificate with an empty list.
                 if parts.peek().is_some() {
                     answer
                         .key(*member)

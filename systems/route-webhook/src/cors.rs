@@ -17,7 +17,7 @@ const REMEMBER: &str = "600";
 pub(crate) struct Origins(Vec<String>);
 
 impl Origins {
-    /// Reads a list with commas. Space around items and empty items do not count.
+    /// Reads a comma-separated list. Items are trimmed, and empty items are skipped.
     pub(crate) fn read(list: &str) -> Self {
         let items = list.split(',').map(str::trim);
         let items = items.filter(|item| !item.is_empty());
@@ -68,12 +68,12 @@ impl Origins {
         Some(reply)
     }
 
-    /// Marks an answer so that the page which asked may read it.
+    /// Marks a response so that the requesting page may read it, if it is allowed.
     pub(crate) fn allow(&self, origin: Option<&HeaderValue>, answer: &mut HeaderMap) {
         let Some(origin) = origin.filter(|_| !self.0.is_empty()) else {
             return;
         };
-        // Even when the origin is refused: a cache must not give one origin's answer to another.
+        // Even if the origin is refused, because a cache must not reuse one origin's response for another.
         answer.insert(header::VARY, HeaderValue::from_static("Origin"));
         if self.has(origin) {
             answer.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());

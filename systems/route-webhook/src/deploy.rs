@@ -29,24 +29,24 @@ use crate::key;
 pub(crate) use access::{Access, Denied, TokenError};
 pub(crate) use order::{Order, RouteOrder};
 
-/// Time that the cluster may take to accept a connection.
+/// Time limit for connecting to the cluster.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time that the cluster may take for an answer.
+/// Time limit for a response of the cluster.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The entry of a ConfigMap that holds a route.
+/// The entry with the route's XML in a ConfigMap.
 const XML: &str = "integrationRoute.xml";
 
-/// The label of the objects that this service creates, and of no others.
+/// The label of objects that this service creates. Other objects do not have it.
 const LABEL: (&str, &str) = ("app.kubernetes.io/created-by", "keip");
 
 /// The cluster's status if an object already exists, or has changed meanwhile.
 const CONFLICT: u16 = 409;
 
-/// Routes that are put at the same time: an order of thousands must not flood the cluster.
+/// Number of routes that are written concurrently: an order of thousands must not flood the cluster.
 const ROUTES_AT_ONCE: usize = 16;
 
-/// Why routes are not in the cluster, or not all of them.
+/// The reason why some or all routes are not in the cluster.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DeployError {
     #[error("`{}` is not a kubeconfig: {source}; choose another with --kubeconfig", path.display())]
@@ -74,10 +74,10 @@ pub(crate) enum DeployError {
     Changed(String),
 }
 
-/// The cluster that routes are put into.
+/// The cluster for the routes.
 pub(crate) struct Cluster {
     kubeconfig: Option<PathBuf>,
-    /// Made when it is needed first. A failure is not remembered.
+    /// Created at the first use. A failed attempt is repeated at the next use.
     client: RefCell<Option<Client>>,
 }
 
@@ -178,10 +178,10 @@ async fn together<T>(
         .await
 }
 
-/// An object as it is in the cluster.
+/// The state of an object in the cluster.
 enum Found {
     Absent,
-    /// Ours, and which state of it.
+    /// Created by this service, with its version.
     Own(Option<String>),
     /// Ours, but its deletion has begun.
     Leaving,
@@ -235,9 +235,9 @@ impl<'a> Site<'a> {
         format!("IntegrationRoute `{namespace}/{name}`")
     }
 
-    /// Puts a ConfigMap, then the route that names it.
+    /// Writes a ConfigMap, then the route that refers to it.
     async fn put(&self, [map, own]: &[Found; 2]) -> Result<(Effect, Effect), DeployError> {
-        // The map first: a route that names a missing ConfigMap would start pods that fail.
+        // The map first: a route that refers to a missing ConfigMap would start pods that fail.
         let map = self.put_map(map).await;
         let map = map.map_err(|error| changed(error, || self.map_named()))?;
         let own = self.put_route(own).await;
@@ -274,7 +274,7 @@ impl<'a> Site<'a> {
         let name = &self.route.name;
         let spec = json!({ "routeConfigMap": self.map_name });
         if let Found::Own(version) = found {
-            // A merge leaves the members alone that users have set on the route.
+            // A merge keeps members that users have set on the route.
             let patch = of_version(json!({ "spec": spec }), version.as_deref());
             let how = PatchParams::default();
             self.routes.patch(name, &how, &Patch::Merge(patch)).await?;
@@ -313,7 +313,7 @@ where
     })
 }
 
-/// The cluster's word for an object that is not as it was looked at, in ours.
+/// Converts the cluster's conflict error for a changed object to our error.
 fn changed(error: kube::Error, object: impl FnOnce() -> String) -> DeployError {
     match error {
         kube::Error::Api(status) if status.code == CONFLICT => DeployError::Changed(object()),

@@ -44,7 +44,7 @@ impl Endpoint {
         }
     }
 
-    /// The methods that it serves, as the header `Allow` has them.
+    /// The methods that the endpoint supports, in the form of the `Allow` header.
     pub(crate) fn methods(self) -> &'static str {
         match self {
             Self::Sync | Self::Certificates => "POST",

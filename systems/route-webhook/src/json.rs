@@ -14,24 +14,24 @@ use std::fmt::Write as _;
 /// The spelling of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Style {
-    /// No space between tokens, and letters beyond ASCII as they are: answers.
+    /// No space between tokens, and unescaped letters beyond ASCII. Used for responses.
     Compact,
-    /// A text within an answer: a space after commas and colons, ASCII only, and every quote and
-    /// backslash escaped once more.
+    /// A text within a response: a space after commas and colons, ASCII only, and every quote and backslash
+    /// escaped once more.
     Quoted,
 }
 
 /// The name of one of our members in each style. It needs no escape. See [`key!`](crate::key).
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Behind a comma, with its colon.
+    /// The compact spelling, with a leading comma and the colon.
     compact: &'static str,
     /// The same for the quoted style.
     quoted: &'static str,
 }
 
 impl Key {
-    /// Made by [`key!`](crate::key) alone, which spells a name in both ways.
+    /// Only [`key!`](crate::key) calls it, with both spellings of a name.
     #[doc(hidden)]
     #[must_use]
     pub const fn spelled(compact: &'static str, quoted: &'static str) -> Self {
@@ -39,7 +39,7 @@ impl Key {
     }
 }
 
-/// A [`Key`] of a literal.
+/// A [`Key`] from a literal.
 #[macro_export]
 macro_rules! key {
     ($name:literal) => {
@@ -50,7 +50,7 @@ macro_rules! key {
     };
 }
 
-/// JSON while it is written. The caller makes sure that objects hold keys with values.
+/// Writes JSON. The caller ensures that objects contain keys with values.
 #[derive(Debug)]
 pub struct Writer {
     text: String,
@@ -60,7 +60,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// An empty text with this capacity, in bytes.
+    /// Starts with an empty text of this capacity, in bytes.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl Writer {
         self.between('"', fill, '"');
     }
 
-    /// A value that holds others.
+    /// Writes a value that contains other values.
     #[inline]
     fn between(&mut self, open: char, fill: impl FnOnce(&mut Self), close: char) {
         self.separate();
@@ -112,7 +112,7 @@ impl Writer {
     pub fn key(&mut self, name: Key) -> &mut Self {
         match (self.style, self.is_first) {
             (Style::Compact, false) => self.text.push_str(name.compact),
-            // Without the comma that the spelling begins with.
+            // Without the leading comma of the spelling.
             (Style::Compact, true) => self.text.push_str(&name.compact[1..]),
             (Style::Quoted, false) => self.text.push_str(name.quoted),
             (Style::Quoted, true) => self.text.push_str(&name.quoted[2..]),
@@ -128,19 +128,19 @@ impl Writer {
         self
     }
 
-    /// A member that is a text.
+    /// Writes a member with a text.
     #[inline]
     pub fn member(&mut self, name: Key, text: &str) {
         self.key(name).text(text);
     }
 
-    /// A member that is always the same text, which needs no escape.
+    /// Writes a member with a constant text that needs no escape.
     #[inline(always)]
     pub fn fixed(&mut self, name: Key, word: &'static str) {
         self.key(name).word(word);
     }
 
-    /// Members, items or a value that are always the same, as this style writes them.
+    /// Writes constant members, items or a constant value, in this style's spelling.
     #[inline]
     pub fn constant(&mut self, json: &'static str) {
         debug_assert!(self.is_well_written(json), "{json} is not in this style");
@@ -167,7 +167,7 @@ impl Writer {
         is_json && anew.text.contains(json)
     }
 
-    /// A text of ours that needs no escape.
+    /// Writes a constant text that needs no escape.
     #[inline(always)]
     pub fn word(&mut self, word: &'static str) {
         debug_assert!(
@@ -188,7 +188,7 @@ impl Writer {
         self.quote();
     }
 
-    /// A text of several parts.
+    /// Writes a text from several parts.
     pub fn joined(&mut self, parts: &[&str]) {
         self.separate();
         self.quote();
@@ -204,10 +204,10 @@ impl Writer {
         self.text.push_str(if is_true { "true" } else { "false" });
     }
 
-    /// JSON from another program, in this style. It must be JSON.
+    /// Writes JSON from another program, in this style. The input must be JSON.
     pub fn json(&mut self, json: &str) {
         self.separate();
-        // Kubernetes sends its objects in this very form, so most are copied as a whole.
+        // Kubernetes already sends its objects in this form, so most are copied as a whole.
         if self.style == Style::Compact && is_compact(json) {
             self.text.push_str(json);
         } else {
@@ -233,8 +233,7 @@ impl Writer {
                 }
                 b' ' | b'\t' | b'\n' | b'\r' => 1,
                 _ => {
-                    // A number, a word, or brackets: they need no change up to the next comma,
-                    // colon, quote or space.
+                    // A number, a word, or brackets: unchanged up to the next comma, colon, quote or space.
                     let length = rest.bytes().skip(1).position(is_structure);
                     let length = length.map_or(rest.len(), |position| position + 1);
                     self.text.push_str(&rest[..length]);
@@ -280,7 +279,7 @@ impl Writer {
         }
     }
 
-    /// A text with its quotes, from another program.
+    /// Writes a text from another program, which still has its quotes.
     fn string_token(&mut self, token: &str) {
         self.quote();
         let inside = &token[1..token.len() - 1];
@@ -302,7 +301,7 @@ impl Writer {
         }
         let mut rest = text;
         while let Some(plain) = rest.bytes().position(|byte| !style.is_plain(byte)) {
-            // A byte that is not plain is the first of a character, so this is a boundary.
+            // A byte that is not plain is the first byte of a character, so this is a boundary.
             let (before, from) = rest.split_at(plain);
             self.text.push_str(before);
             let mut letters = from.chars();
@@ -355,7 +354,7 @@ impl Style {
             Style::Compact => 0xff,
             Style::Quoted => 0x7e,
         };
-        // `&` instead of `&&`, so that there is no branch between the comparisons.
+        // `&` and not `&&`, to avoid branches between the comparisons.
         (byte >= b' ') & (byte <= last) & (byte != b'"') & (byte != b'\\')
     }
 
@@ -371,7 +370,7 @@ impl Style {
 /// True if a scan of the bytes shows that the JSON is already in [`Style::Compact`]: no space between tokens,
 /// and no escape.
 fn is_compact(json: &str) -> bool {
-    // Most have no space at all. `fold` with `&` does not stop early, so the compiler compares many
+    // Most texts have no space at all. `fold` with `&` does not stop early, so the compiler can compare many
     // bytes at once.
     let is_plain = |byte: u8| (byte > b' ') & (byte != b'\\');
     if json.bytes().fold(true, |all, byte| all & is_plain(byte)) {
@@ -379,7 +378,7 @@ fn is_compact(json: &str) -> bool {
     }
     let mut is_inside = false;
     json.bytes().all(|byte| {
-        // No text has an escaped quote here: any backslash ends this with `false`.
+        // No string has an escaped quote here, because any backslash returns `false`.
         is_inside ^= byte == b'"';
         byte != b'\\' && (is_inside || byte > b' ')
     })

@@ -11,21 +11,21 @@ use serde_json::value::RawValue;
 
 use parts::{Index, Parts};
 
-/// Most items of a list, and members of an object, that are read one by one. A pod cannot have as
-/// many.
+/// Maximum number of items in a list, and of members in an object, if they are read one by one. A pod cannot
+/// have as many.
 const ITEMS_MAX: usize = 10_000;
 
 /// Maximum number of names, values and ends of objects and lists in a body. They take 4 MiB. A route has
 /// hundreds.
 const PARTS_MAX: usize = 1 << 19;
 
-/// Why a request is not answered as asked.
+/// The reason why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The body is not JSON.
     #[error("Failed to parse request body: {0}")]
     NoJson(String),
-    /// A member is needed and absent.
+    /// A required member is missing.
     #[error("Missing field from request: {0}")]
     Missing(String),
     /// A member has the wrong type.
@@ -47,7 +47,7 @@ pub struct Body<'a> {
     parts: Parts,
 }
 
-/// A value of the body and where it stands.
+/// A value of the body, with its location.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'a, 'p> {
     body: &'p Body<'a>,
@@ -88,8 +88,8 @@ impl<'a> Body<'a> {
         let text = std::str::from_utf8(body).map_err(|error| no_json(&error))?;
         // As raw text: this checks the syntax without an allocation.
         let raw: &RawValue = serde_json::from_str(text).map_err(|error| no_json(&error))?;
-        // serde_json accepts them in raw text and refuses them only when the text is unescaped,
-        // which would be in the middle of an answer.
+        // serde_json accepts them in raw text and refuses them only when the text is unescaped. That would be
+        // in the middle of a response.
         if let Some(escape) = lone_surrogate(text) {
             return Err(no_json(&format!("`{escape}` is half of a letter")));
         }
@@ -112,15 +112,15 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The content of the text at this place, without quotes and escapes.
+    /// The content of a text, without quotes and escapes.
     fn unquoted(&self, index: Index) -> Cow<'a, str> {
         let json = self.parts.text(self.text, index);
         if !self.parts.is_escaped(index) {
             return Cow::Borrowed(&json[1..json.len() - 1]);
         }
         let text = serde_json::from_str(json);
-        // `read` has parsed the whole body and refused half letters, so this text has no mistake.
-        // Should it have one, a client must not be able to end the thread with it.
+        // `read` has parsed the whole body and refused lone surrogates, so this text is valid. If it were
+        // not, a client must still not be able to end the thread.
         debug_assert!(text.is_ok(), "{json} was checked before");
         Cow::Owned(text.unwrap_or_default())
     }
@@ -146,7 +146,7 @@ impl<'a, 'p> Node<'a, 'p> {
         let mut found = [None; N];
         for (name, index) in self.body.parts.members(self.index) {
             let name = self.body.unquoted(name);
-            // A search in a handful of names, which is faster than a table of all members.
+            // A linear search over a handful of names, which is faster than a table of all members.
             if let Some(wanted) = names.iter().position(|wanted| *wanted == name) {
                 found[wanted] = Some(Node {
                     body: self.body,
@@ -158,11 +158,11 @@ impl<'a, 'p> Node<'a, 'p> {
         Ok(found)
     }
 
-    /// One member of an object, `None` when it is absent.
+    /// One member of an object. `None` if it is missing.
     ///
     /// # Errors
     ///
-    /// When this is not an object.
+    /// Fails if this is not an object.
     pub fn member<'s>(&'s self, name: &'s str) -> Result<Option<Node<'a, 's>>, Refusal> {
         self.members([name]).map(|[member]| member)
     }
@@ -183,23 +183,23 @@ impl<'a, 'p> Node<'a, 'p> {
         Ok(found.map(|member| member.expect("an absent one has ended this above")))
     }
 
-    /// Says that a member is needed.
+    /// The error for a missing member.
     #[must_use]
     pub fn missing(&self, name: &str) -> Refusal {
         Refusal::Missing(Place::Member(&self.place, name).to_string())
     }
 
-    /// Every member of an object with its name, in order.
+    /// All members of an object with their names, in order.
     ///
     /// # Errors
     ///
-    /// When this is not an object, or one of more members than an object of Kubernetes can have.
+    /// Fails if this is not an object, or has more members than a Kubernetes object can have.
     pub fn entries(&self) -> Result<Vec<(Cow<'a, str>, &'a str)>, Refusal> {
         self.must_be(b'{', "an object")?;
         let Body { text, parts } = self.body;
         let entries: Vec<_> = parts
             .members(self.index)
-            // One more than allowed, to know that there are more without counting all.
+            // One more than allowed, to detect more members without counting all.
             .take(ITEMS_MAX + 1)
             .map(|(name, value)| (self.body.unquoted(name), parts.text(text, value)))
             .collect();
@@ -213,7 +213,7 @@ impl<'a, 'p> Node<'a, 'p> {
     ///
     /// # Errors
     ///
-    /// When this is not a list, or one that no pod could have.
+    /// Fails if this is not a list, or is longer than any list of a pod.
     pub fn items(&self) -> Result<Vec<Node<'a, '_>>, Refusal> {
         self.must_be(b'[', "a list")?;
         let parts = &self.body.parts;
@@ -233,17 +233,17 @@ impl<'a, 'p> Node<'a, 'p> {
         Ok(items)
     }
 
-    /// A text.
+    /// The content of a text.
     ///
     /// # Errors
     ///
-    /// When this is something else.
+    /// Fails if this is not a text.
     pub fn text(&self) -> Result<Cow<'a, str>, Refusal> {
         self.must_be(b'"', "a text")?;
         Ok(self.body.unquoted(self.index))
     }
 
-    /// This, unless it is `null`.
+    /// This value, unless it is `null`.
     #[must_use]
     pub fn unless_null(self) -> Option<Self> {
         (self.json() != "null").then_some(self)
@@ -254,7 +254,8 @@ impl<'a, 'p> Node<'a, 'p> {
     pub fn unless_empty(self) -> Option<Self> {
         let json = self.json();
         let inside = json.get(1..json.len().saturating_sub(1));
-        // Only space between its brackets. The text is valid JSON, so anything else is a value.
+        // True if there is only white space between its brackets. The text is valid JSON, so other characters
+        // are a value.
         let is_hollow = inside.is_some_and(|inside| inside.trim().is_empty());
         let is_empty = match json.bytes().next() {
             Some(b'n' | b'f') => true,
@@ -267,20 +268,20 @@ impl<'a, 'p> Node<'a, 'p> {
         (!is_empty).then_some(self)
     }
 
-    /// The same, checked to be an object that can be passed on.
+    /// This value, if it is an object.
     ///
     /// # Errors
     ///
-    /// When this is something else.
+    /// Fails if this is not an object.
     pub fn object(self) -> Result<Self, Refusal> {
         self.must_be(b'{', "an object").map(|()| self)
     }
 
-    /// The same, checked to be a list that can be passed on.
+    /// This value, if it is a list.
     ///
     /// # Errors
     ///
-    /// When this is something else.
+    /// Fails if this is not a list.
     pub fn list(self) -> Result<Self, Refusal> {
         self.must_be(b'[', "a list").map(|()| self)
     }
@@ -305,7 +306,7 @@ impl<'a, 'p> Node<'a, 'p> {
         }
     }
 
-    /// Says that this is neither of several things.
+    /// The error for a value without any of the expected members.
     #[must_use]
     pub fn neither(&self, expected: &'static str) -> Refusal {
         self.unfit(expected, kind(self.json()))
@@ -335,7 +336,7 @@ fn lone_surrogate(text: &str) -> Option<&str> {
     let mut rest = text;
     let mut open: Option<&str> = None;
     while let Some(place) = rest.find('\\') {
-        // The other half must be the very next escape.
+        // The other half must be the next escape.
         if open.is_some() && place > 0 {
             return open;
         }

@@ -36,7 +36,7 @@ use crate::metrics::Metrics;
 /// Time that a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why the service did not serve, or stopped serving.
+/// The reason why the service could not start or had to stop.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error("cannot listen on `{listen}`: {source}; choose another with --host and --port")]
@@ -69,8 +69,7 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     let (stop, stopped) = watch::channel(());
     let workers = (0..config.workers())
         .map(|number| {
-            // All workers accept from one socket, so that a connection costs no other thread's
-            // work.
+            // All workers accept from one socket, so that a connection costs no work of another thread.
             let listener = listener.try_clone()?;
             let site = Site {
                 listener,
@@ -83,13 +82,12 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
             site.start(number)
         })
         .collect::<io::Result<Vec<_>>>()?;
-    // The workers have the socket. With this copy open, it would stay open after they have closed
+    // The workers have their own copies. With this copy, the socket would stay open after they have closed
     // theirs.
     drop(listener);
     let runtime = chassis::runtime()?;
     runtime.block_on(async {
-        // Before the address is printed: a process that waits for the line may stop the service at
-        // once.
+        // Before the address is printed: a process that waits for the line may stop the service immediately.
         let asked = chassis::stop_signal()?;
         telemetry::announce(&format!("listening on http://{address}"));
         tracing::info!(%address, workers = workers.len(), "started");
@@ -97,10 +95,10 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
         Ok::<_, io::Error>(())
     })?;
     tracing::info!("stopping");
-    // Closes the channel, which every worker sees.
+    // Closes the channel, which notifies every worker.
     drop(stop);
     for worker in workers {
-        // A worker that panicked has printed its panic already.
+        // A panicking worker has already printed its message.
         let _ = worker.join();
     }
     tracing::info!("stopped");
@@ -114,7 +112,7 @@ struct Site {
     access: Access,
     metrics: Arc<Metrics>,
     table: Arc<ConnectionTable>,
-    /// Closed when the service is to stop.
+    /// Closed when the service must stop.
     stopped: watch::Receiver<()>,
 }
 
@@ -127,7 +125,7 @@ impl Site {
         })
     }
 
-    /// Serves until the service stops and the open connections are done or out of time.
+    /// Serves until the service stops, and the open connections are done or timed out.
     async fn serve(self) -> io::Result<()> {
         let handler = Rc::new(Handler {
             rules: self.config.rules(),
@@ -144,7 +142,7 @@ impl Site {
         let tracker = Tracker::new(Arc::clone(&self.table), timeouts);
         spawn_local(tracker.clone().watch());
         let mut builder = http1::Builder::new();
-        // Copying an answer behind its head costs less than sending from two places.
+        // Copying a response behind its head costs less than sending from two buffers.
         builder.writev(false);
         let mut stopped = self.stopped;
         let mut closed = pin!(stopped.changed());
@@ -159,7 +157,7 @@ impl Site {
             match accepted.await {
                 None => break,
                 Some(Ok((stream, peer))) => {
-                    // Refused: closed at once.
+                    // Refused connections are closed at once.
                     let Ok(slot) = self.table.take(Some(peer.ip())) else {
                         continue;
                     };
@@ -178,7 +176,7 @@ impl Site {
     }
 }
 
-/// Answers every request of a connection.
+/// Serves all requests of a connection.
 fn converse(
     connection: Connection,
     tracked: Tracked,
@@ -200,7 +198,7 @@ fn converse(
     });
     let connection = builder.serve_connection(tracked.io(connection), service);
     async move {
-        // Errors here concern one client: it left, or it does not speak HTTP.
+        // Errors here concern one client: it has left, or it does not use HTTP.
         let _ = handle.serve(tracked.drive(connection)).await;
     }
 }

@@ -72,13 +72,12 @@ fn today(
         is_ready: spec.replicas.is_same_as(pods.ready),
         generation,
     };
-    // Without conditions of the Deployment its state is not known, and no condition is written.
+    // Without conditions the Deployment's state is unknown, and the response has no conditions.
     let unchanged = match pods.available {
         Some(_) => ready.unchanged(before)?,
         None => None,
     };
-    // All that can be refused comes before the first byte is written: an answer is whole or not
-    // made.
+    // All checks come before the first byte is written, so that a response is complete or missing.
     let route = Route::of(name, &Parent { metadata, spec })?;
     answer.object(|answer| {
         answer.key(key!("status")).object(|answer| {

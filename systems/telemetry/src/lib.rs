@@ -8,9 +8,9 @@ pub mod metrics;
 
 use std::io::{self, Write as _};
 
-/// One line on standard output, for the person or the program that started a service.
+/// Prints one line on standard output, for the person or program that started the service.
 pub fn announce(line: &str) {
-    // Serving continues when standard output is closed.
+    // The service continues if standard output is closed.
     let _ = writeln!(io::stdout(), "{line}");
 }
 

@@ -25,7 +25,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 /// The target of lines about single requests.
 pub const REQUEST: &str = "request";
 
-/// Libraries that report on single connections and requests.
+/// Libraries that log single connections and requests.
 const LIBRARIES: [&str; 11] = [
     "actix_http",
     "actix_web",
@@ -59,14 +59,14 @@ pub enum Level {
     Trace,
 }
 
-/// Opens the log of this process. A log that is open already stays as it is.
+/// Opens the log of this process. If it is already open, it stays unchanged.
 pub fn open(level: Level) {
     let lines = tracing_subscriber::fmt::layer()
         .event_format(JsonLine)
         .with_writer(io::stderr)
-        // It would panic when standard error is closed.
+        // The library would panic if standard error is closed.
         .log_internal_errors(false);
-    // Fails only when a log is open already, as in tests that start two systems.
+    // Fails only if a log is already open, as in tests that start two systems.
     let _ = tracing_subscriber::registry()
         .with(targets(level))
         .with(lines)
@@ -89,7 +89,7 @@ fn targets(level: Level) -> Targets {
     };
     let libraries = match level {
         Level::Debug | Level::Trace => ours,
-        // A library's warning belongs to one connection, as the lines of requests do.
+        // A library's warning concerns one connection, so it belongs to the level of request lines.
         Level::Request => LevelFilter::WARN,
         _ => LevelFilter::OFF,
     };
@@ -113,7 +113,8 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        // Records of the `log` facade have their own target and level behind a common one.
+        // Records of the `log` facade share one metadata. Their own target and level are in the normalized
+        // one.
         let normalized = event.normalized_metadata();
         let metadata = normalized.as_ref().unwrap_or_else(|| event.metadata());
         writer.write_str("{\"time\":\"")?;
@@ -133,7 +134,7 @@ where
     }
 }
 
-/// Appends the fields of an event, in their order.
+/// Appends the fields of an event in order.
 struct Fields<'a> {
     writer: Writer<'a>,
     outcome: fmt::Result,

@@ -20,7 +20,7 @@ use prometheus_client::registry::Registry;
 /// The `Content-Type` of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The labels of a sample: names with their values, which may be any text.
+/// The labels of a sample: names and values. Values may be any text.
 pub type Labels<'a> = [(&'a str, &'a str)];
 
 /// The counters of a service.
@@ -32,7 +32,7 @@ pub trait Counts: Debug + Send + Sync + 'static {
     fn tell(&self, scrape: &mut Scrape<'_>) -> fmt::Result;
 }
 
-/// Two that are scraped together.
+/// Two sets of counters that are scraped together.
 impl<A: Counts, B: Counts> Counts for (Arc<A>, Arc<B>) {
     fn tell(&self, scrape: &mut Scrape<'_>) -> fmt::Result {
         self.0.tell(scrape)?;
@@ -46,8 +46,7 @@ impl<A: Counts, B: Counts> Counts for (Arc<A>, Arc<B>) {
 /// Never: writing to a text cannot fail.
 #[must_use]
 pub fn text(counts: Arc<impl Counts>) -> String {
-    // A registry for each scrape: it holds no counts, and its own locks stay off the way of
-    // requests.
+    // A registry for each scrape: it holds no counters, and its locks never delay requests.
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Scraped(counts)));
     let mut text = String::with_capacity(4096);
@@ -92,7 +91,7 @@ enum Sink<'a> {
     Families(&'a mut Vec<Family>),
 }
 
-/// Cells of a histogram, added up.
+/// The buckets of a histogram, added up over all cells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Buckets<'a> {
     /// Upper bounds, in the unit of the metric.
@@ -100,7 +99,7 @@ pub struct Buckets<'a> {
     /// Number of values in each bucket, not cumulative. There is one bucket more than bounds, for values
     /// above all bounds.
     pub counts: &'a [u64],
-    /// All values together, in the unit of the metric.
+    /// Sum of all values, in the unit of the metric.
     pub sum: f64,
 }
 
@@ -189,7 +188,7 @@ impl Scrape<'_> {
             return Ok(());
         };
         for (labels, buckets) in samples {
-            // The library's own mark for the bucket without a bound.
+            // The library's marker for the bucket without an upper bound.
             let bounds = buckets.bounds.iter().chain([&f64::MAX]).copied();
             let cells: Vec<(f64, u64)> = bounds.zip(buckets.counts.iter().copied()).collect();
             let count = buckets.counts.iter().sum();
@@ -200,7 +199,7 @@ impl Scrape<'_> {
         Ok(())
     }
 
-    /// A counter that is not whole.
+    /// Writes a counter that is not a whole number.
     fn seconds(&mut self, name: &str, help: &str, seconds: f64) -> fmt::Result {
         match self.metric(name, help, MetricType::Counter)? {
             Some(mut metric) => metric.encode_counter::<NoLabelSet, _, f64>(&seconds, None),
@@ -211,7 +210,7 @@ impl Scrape<'_> {
         }
     }
 
-    /// Begins a metric: its lines, where text is written.
+    /// Begins a metric. For text, it writes the metric's head lines.
     fn metric<'s>(
         &'s mut self,
         name: &'s str,
@@ -231,7 +230,7 @@ impl Scrape<'_> {
         }
     }
 
-    /// Adds samples to the metric that was begun last, where values are gathered.
+    /// Adds samples to the last metric, if values are collected.
     fn gather<'l, V>(
         &mut self,
         samples: impl IntoIterator<Item = (&'l Labels<'l>, V)>,
@@ -255,13 +254,13 @@ fn with_labels(
     if labels.is_empty() {
         return sample(metric);
     }
-    // The library does not escape values, and a client's text in a label could otherwise add lines.
+    // The library does not escape values. A client's text in a label could otherwise add lines.
     let escaped = labels.iter().map(|(name, value)| (*name, escaped(value)));
     let escaped: Vec<(&str, String)> = escaped.collect();
     sample(&mut metric.encode_family(&escaped)?)
 }
 
-/// A label's value as the format wants it.
+/// Escapes a label's value for the text format.
 fn escaped(value: &str) -> String {
     // The backslash first, or the later backslashes would be doubled.
     let value = value.replace('\\', "\\\\");

@@ -7,7 +7,7 @@ use crate::node;
 /// The results of the audits.
 #[derive(Debug)]
 pub struct Report {
-    /// The ids of the audits that are not ok.
+    /// Ids of the failed audits.
     pub not_ok: Vec<String>,
     /// The whole output.
     pub text: String,
@@ -33,10 +33,10 @@ pub fn run(url: &str, headers: &[&str]) -> Option<Report> {
     })
 }
 
-/// Claims that all 61 audits are ok.
+/// Checks that all 61 audits are ok.
 ///
 /// # Panics
-/// When one is not.
+/// Panics if an audit is not ok.
 pub fn all_are_ok(url: &str, headers: &[&str]) {
     if let Some(report) = run(url, headers) {
         assert!(report.not_ok.is_empty(), "{}", report.text);

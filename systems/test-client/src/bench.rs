@@ -1,15 +1,15 @@
-//! The loops of benches that time one call, with warm and with cold caches.
+//! Loops for benches that time one call, with warm and with cold caches.
 
 use crate::now;
 
 /// Number of turns. Each turn is timed separately, so that a disturbed turn does not spoil the result.
 const TURNS: usize = 9;
 
-/// Prints the time of one call: the mean of `calls`, and of that the best of several turns, because
-/// noise only ever adds. One call before the first turn fills caches and is not timed.
+/// Prints the time of one call: the mean of `calls`, from the best of several turns, because noise only adds
+/// time. One call before the first turn fills caches and is not timed.
 ///
 /// # Panics
-/// When `calls` is zero.
+/// Panics if `calls` is zero.
 pub fn time(name: &str, calls: u32, mut call: impl FnMut()) {
     call();
     let turn = |_| {
@@ -45,14 +45,13 @@ impl Cold {
 /// Number of timed calls with cold caches. Before each, the bench fills the caches again.
 const COLD_CALLS: usize = 200;
 
-/// Prints the median time of one call before which the caches were filled with something else. Only
-/// the call is timed.
+/// Prints the median time of one call after the caches were filled with other data. Only the call is timed.
 pub fn time_cold(name: &str, cold: Cold, mut call: impl FnMut()) {
     let mut others = vec![0_u8; cold.bytes()];
     call();
     let mut times: Vec<u128> = (0..COLD_CALLS)
         .map(|_| {
-            // Each line of the cache is written, so that it has to be there.
+            // Writes each cache line, so that it must be loaded.
             for line in others.chunks_mut(64) {
                 line[0] = line[0].wrapping_add(1);
             }

@@ -23,7 +23,7 @@ pub use process::Process;
 pub use redis::Redis;
 pub use yaml::Yaml;
 
-/// The clock of tests that claim something about time.
+/// The clock for tests about time.
 #[must_use]
 #[expect(
     clippy::disallowed_methods,

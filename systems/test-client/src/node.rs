@@ -1,4 +1,4 @@
-//! Scripts of tests that run on node, with packages from npm.
+//! Test scripts that run on node, with packages from npm.
 
 use std::path::Path;
 use std::process::Command;

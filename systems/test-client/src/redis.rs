@@ -1,4 +1,4 @@
-//! A Redis of our own: a process on a free port with a temporary folder.
+//! A Redis for tests: a process on a free port with a temporary folder.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
@@ -15,10 +15,10 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Starts it, empty, on a free port.
+    /// Starts an empty Redis on a free port.
     ///
     /// # Panics
-    /// When it does not start.
+    /// Panics if Redis does not start.
     #[must_use]
     pub fn start() -> Self {
         let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -39,10 +39,10 @@ impl Redis {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Ends the process as a crash would.
+    /// Ends the process like a crash.
     ///
     /// # Panics
-    /// When it cannot be ended.
+    /// Panics if the process cannot be ended.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().expect("it is ours");

@@ -1,4 +1,4 @@
-//! YAML as a list of its scalars, for claims about files that others read.
+//! YAML as a list of its scalars, for tests of files that other programs read.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ impl Yaml {
     /// Reads a file.
     ///
     /// # Panics
-    /// When it cannot be read, or is no YAML.
+    /// Panics if the file is unreadable or is not YAML.
     #[must_use]
     pub fn read(file: &Path) -> Self {
         let name = file.display();
@@ -39,7 +39,7 @@ impl Yaml {
         self.scalars.iter().any(|it| it == scalar)
     }
 
-    /// The scalars that follow a key.
+    /// The scalars directly after a key.
     #[must_use]
     pub fn after(&self, key: &str) -> Vec<&str> {
         let pairs = self.scalars.windows(2).filter(|pair| pair[0] == key);

@@ -36,7 +36,7 @@ fn representations(field: &Field, document: &ExecutableDocument, variables: &Var
             Some(value) => length(value),
             None => length_by_default(name, document),
         },
-        // One that is not in a list is a list of one.
+        // A single value counts as a list of one.
         _ => 1,
     }
 }
@@ -48,7 +48,7 @@ fn length(value: &ConstValue) -> usize {
     }
 }
 
-/// The longest default that an operation gives a variable.
+/// The longest default of a variable in any operation.
 fn length_by_default(name: &Name, document: &ExecutableDocument) -> usize {
     let operations = document.operations.iter().map(|(_, operation)| operation);
     let definitions = operations.flat_map(|operation| &operation.node.variable_definitions);

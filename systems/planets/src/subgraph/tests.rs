@@ -201,7 +201,7 @@ fn lists_in_lists_and_many_entities_are_a_large_answer() {
         let found = code(Name::Reviews, question);
         assert_eq!(found.as_deref(), expected, "{levels}, {count}");
     }
-    // The same in the text, as a value and as the default of a variable.
+    // The same list in the text, as a value and as the default of a variable.
     let listed = r#"{__typename:"Location",id:"loc-1"} "#.repeat(700);
     let nested = nested(2);
     for query in [

@@ -20,7 +20,7 @@ const KEPT: Bounds = Bounds {
 };
 /// Longest text of a cached document. Repeated documents are short.
 const KEPT_TEXT_BYTES_MAX: usize = 4 * 1024;
-/// Bytes that a document takes in memory for each of its text, at worst.
+/// Bytes in memory for each byte of a document's text, in the worst case.
 const BYTES_PER_TEXT_BYTE: usize = 100;
 
 /// The documents of a worker.
@@ -47,7 +47,7 @@ impl Documents {
     ) -> Result<Arc<Document>, Vec<ServerError>> {
         self.kept.get_or_make(Key::new(query, name), || {
             let made = Document::read(query, name, self.has_introspection).map(Arc::new);
-            // Mistakes are not kept: any client can send any number of different ones.
+            // Mistakes are not cached, because clients can send any number of different mistakes.
             let may_be_kept = made.is_ok() && query.len() <= KEPT_TEXT_BYTES_MAX;
             let bytes = BYTES_PER_TEXT_BYTE * query.len();
             let keep = if may_be_kept {
@@ -60,7 +60,7 @@ impl Documents {
     }
 }
 
-/// A document and the operation of it that is to be executed.
+/// A document and its operation to execute.
 pub(super) struct Document {
     parsed: ExecutableDocument,
     operation: OperationDefinition,
@@ -105,7 +105,7 @@ impl Document {
         }
         let mut variables = operation.variable_definitions.iter();
         let has_required_only = variables.all(|it| !it.node.var_type.node.nullable);
-        // The library validates all operations of a document, each with the variables sent.
+        // The library validates all operations of a document with the sent variables.
         let has_one_operation = parsed.operations.iter().count() == 1;
         let mut sets = parsed.fragments.values();
         // All fragments, including fragments of other operations. A client can leave them out of a GET.
@@ -124,7 +124,7 @@ impl Document {
         &self.parsed
     }
 
-    /// The operation that is to be executed.
+    /// The operation to execute.
     pub(super) fn operation(&self) -> &OperationDefinition {
         &self.operation
     }
@@ -139,7 +139,7 @@ impl Document {
         self.is_constant && self.was_executed.load(Ordering::Relaxed)
     }
 
-    /// Says that it has passed validation.
+    /// Records that the document has passed validation.
     pub(super) fn was_executed(&self) {
         // Even a write of the same value would cost time.
         if !self.was_executed.load(Ordering::Relaxed) {
@@ -154,12 +154,12 @@ fn asks(set: &SelectionSet) -> bool {
         // By its name and not its alias. Arguments and directives may depend on variables.
         Selection::Field(field) => field.node.name.node == "ratelimit",
         Selection::InlineFragment(inline) => asks(&inline.node.selection_set.node),
-        // Fragments are looked at where they are defined.
+        // Fragments are checked at their definition.
         Selection::FragmentSpread(_) => false,
     })
 }
 
-/// The operation that is to be executed.
+/// The operation to execute.
 fn selected<'a>(
     document: &'a ExecutableDocument,
     name: Option<&str>,

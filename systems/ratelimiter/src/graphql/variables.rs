@@ -9,7 +9,7 @@ use async_graphql::{ServerError, Value, Variables};
 
 use super::Code;
 
-/// The names of the enum.
+/// The values of the enum.
 pub(super) const EVENT_NAMES: [&str; 2] = ["LOGIN_FAILED", "LOGIN_SUCCEEDED"];
 
 /// One error for each variable with a missing or unfitting value.
@@ -48,10 +48,10 @@ fn unfit(declared: &Type, value: &Value) -> Option<String> {
         (BaseType::List(entry), Value::List(values)) => {
             values.iter().find_map(|value| unfit(entry, value))
         }
-        // A single value stands for a list of one.
+        // A single value counts as a list of one.
         (BaseType::List(entry), single) => unfit(entry, single),
         (BaseType::Named(name), Value::Object(fields)) if name == "RatelimitInput" => {
-            // All three are texts or the enum and required, so a list of names is the whole type.
+            // All three are required texts or enums, so a list of names describes the whole type.
             const FIELDS: [&str; 3] = ["eventName", "ip", "email"];
             let unknown = fields
                 .keys()

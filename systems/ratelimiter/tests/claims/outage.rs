@@ -1,4 +1,4 @@
-//! Redis goes away under load and comes back.
+//! Tests that Redis fails under load and returns.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

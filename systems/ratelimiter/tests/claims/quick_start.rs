@@ -1,4 +1,4 @@
-//! The curl lines of the README work as they stand, on memory and on Redis.
+//! Tests that the curl lines of the README work with the memory store and with Redis.
 
 use std::process::Command;
 

@@ -51,7 +51,7 @@ fn works(words: &[&str]) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// The command line of compose, or why the stack cannot be started here.
+/// The command line of compose, or the reason why the stack cannot be started here.
 fn compose() -> Result<Vec<&'static str>, &'static str> {
     if !works(&["docker", "info"]) {
         return Err("no Docker engine answers");
@@ -76,7 +76,7 @@ fn find(program: &str) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("`{program}` is not installed"))
 }
 
-/// Copies a program and the libraries it is linked with to where they lie, below `root`.
+/// Copies a program and its linked libraries to their own paths below `root`.
 fn copy(program: &Path, to: &str, root: &Path) {
     let place = |file: &str| {
         let place = root.join(file.trim_start_matches('/'));
@@ -237,7 +237,7 @@ fn four_instances_of_the_compose_stack_serve_and_share_their_counts() {
     }
     let address = format!("127.0.0.1:{}", stack.port);
     let limited = (0..6).map(|number| {
-        // Each over a connection of its own, so by whichever instance has its turn.
+        // Each on a new connection, so that different instances decide.
         let email = format!("user{}@example.com", number % 2);
         is_limited(
             &mut Client::new(&address),

@@ -16,7 +16,7 @@ struct Part {
 
 impl Part {
     const IS_CONTAINER: u32 = 1 << 31;
-    /// Of a text with an escape.
+    /// Marks a text with an escape.
     const IS_ESCAPED: u32 = 1 << 30;
     const MARKS: u32 = Self::IS_CONTAINER | Self::IS_ESCAPED;
 
@@ -35,7 +35,7 @@ impl Part {
 #[derive(Debug)]
 pub(super) struct Parts(Vec<Part>);
 
-/// The place of a part among its like.
+/// The index of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Index(u32);
 
@@ -52,8 +52,7 @@ impl Parts {
         if bytes.len() >= LENGTH_END {
             return None;
         }
-        // Each part has at least one byte of the text. Capacity that is not written takes no
-        // memory.
+        // Each part has at least one byte of the text. Unused capacity takes no memory.
         let mut parts: Vec<Part> = Vec::with_capacity(bytes.len().min(most));
         // The innermost open object or list. Until it ends, its `rest` holds the index of the container
         // around it. This is a stack without memory of its own.
@@ -129,7 +128,7 @@ impl Parts {
         }
     }
 
-    /// Every member of the object that stands there: its name, with its quotes, and its value.
+    /// All members of an object: each name with its quotes, and each value.
     pub(super) fn members(&self, index: Index) -> Members<'_> {
         Members(self.items(index))
     }
@@ -173,7 +172,7 @@ impl Iterator for Items<'_> {
 /// The first text length with positions that would overlap the marks.
 const LENGTH_END: usize = Part::IS_ESCAPED as usize;
 
-/// A position, length or place of a text shorter than [`LENGTH_END`].
+/// Converts a position, length or index of a text shorter than [`LENGTH_END`].
 fn narrow(number: usize) -> u32 {
     debug_assert!(number < LENGTH_END, "the length of the text was checked");
     // The mask prevents a defect from changing marks. It costs no branch in the loop.

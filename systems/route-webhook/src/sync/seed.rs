@@ -1,4 +1,4 @@
-//! Answers as they were in November 2023, when the service was first measured: a Deployment without
+//! Responses in the format of November 2023, when the service was first measured: a Deployment without
 //! probes, and no status.
 
 use super::settings::{application, cloud, import, spring};
@@ -86,7 +86,7 @@ fn labels(route: &Route<'_>, answer: &mut Writer) {
         ("app.kubernetes.io/version", "latest"),
     ];
     for (name, value) in own {
-        // The user's value in the place of ours: the order of labels was part of the old answers.
+        // The user's value at the place of ours, because the order of labels is part of the old responses.
         let mut labels = route.labels.iter();
         match labels.find(|(label, _)| label == name) {
             Some((_, users)) => answer.named(name).json(users),

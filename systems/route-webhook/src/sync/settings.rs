@@ -4,7 +4,7 @@ use crate::json::Writer;
 use crate::key;
 use crate::route::{Route, Sources, Store, StoreKind};
 
-/// The variable that Spring reads its settings from.
+/// The variable with Spring's settings.
 const SPRING: &str = "SPRING_APPLICATION_JSON";
 
 /// Spring's endpoints for health and metrics.
@@ -14,7 +14,7 @@ const MANAGEMENT: &str = concat!(
     r#"\"endpoints\": {\"web\": {\"exposure\": {\"include\": \"health,prometheus\"}}}}"#,
 );
 
-/// The variables of the container, the user's own last.
+/// Writes the variables of the container, the user's own last.
 pub(super) fn variables(route: &Route<'_>, answer: &mut Writer) {
     spring(answer, |answer| settings(route, answer));
     if let Some(store) = &route.truststore {
@@ -34,7 +34,7 @@ pub(super) fn variables(route: &Route<'_>, answer: &mut Writer) {
         });
     }
     variable("SERVICE_NAME", answer, |value| value.text(&route.name));
-    // Last, so that a user's variable wins over one of ours: Kubernetes takes the last of a name.
+    // Last, so that a user's variable replaces ours: Kubernetes uses the last variable of a name.
     for own in &route.env {
         answer.json(own);
     }

@@ -1,10 +1,10 @@
-//! The status of a route: how many pods there are, and whether they are all ready.
+//! The status of a route: the number of its pods, and if they are all ready.
 
 use crate::json::Writer;
 use crate::key;
 use crate::request::{Node, Refusal};
 
-/// The pods of a route, as its Deployment counts them.
+/// The pods of a route, from the status of its Deployment.
 pub(super) struct Pods<'a> {
     pub(super) ready: &'a str,
     pub(super) running: &'a str,
@@ -35,8 +35,8 @@ impl<'a> Pods<'a> {
         pods.running = or_zero(running);
         let mut available = Vec::new();
         if let Some(conditions) = conditions {
-            // Conditions of the Deployment are passed on as they are, others are the Deployment's
-            // own matter.
+            // Availability conditions of the Deployment are passed on unchanged. Other conditions are not
+            // part of a route's status.
             for condition in conditions.items()? {
                 if is_of_type(condition, "Available")? {
                     available.push(condition.json());
@@ -60,7 +60,7 @@ impl<'a> Ready<'a, '_> {
         if self.is_ready { "True" } else { "False" }
     }
 
-    /// The route's condition where it says the same already, so that its time stays.
+    /// The route's existing condition if its content is the same, so that its time stays.
     pub(super) fn unchanged(
         &self,
         status: Option<Node<'a, '_>>,

@@ -11,7 +11,7 @@ pub(super) const CONFIG: &str = "integration-route-config";
 pub(super) const CONFIG_MOUNT: &str =
     r#"{"name":"integration-route-config","mountPath":"/var/spring/xml"}"#;
 
-/// The volumes of a pod.
+/// Writes the volumes of a pod.
 pub(super) fn sources(route: &Route<'_>, answer: &mut Writer) {
     named(
         &[CONFIG],
@@ -54,7 +54,7 @@ pub(super) fn sources(route: &Route<'_>, answer: &mut Writer) {
 pub(super) fn mounts(route: &Route<'_>, answer: &mut Writer) {
     answer.constant(CONFIG_MOUNT);
     for secret in &route.sources.secrets {
-        // Prefixes keep a secret, a claim and a map of one name apart.
+        // Prefixes distinguish a secret, a claim and a map with the same name.
         mount(&["secret-", secret], true, answer, |answer| {
             answer.joined(&["/etc/secrets/", secret]);
         });
@@ -77,7 +77,7 @@ pub(super) fn mounts(route: &Route<'_>, answer: &mut Writer) {
     }
 }
 
-/// A volume with all entries of its source.
+/// Writes a volume with all entries of its source.
 pub(super) fn named(volume: &[&str], kind: Key, (key, name): (Key, &str), answer: &mut Writer) {
     answer.object(|answer| {
         answer.key(key!("name")).joined(volume);
@@ -85,13 +85,13 @@ pub(super) fn named(volume: &[&str], kind: Key, (key, name): (Key, &str), answer
     });
 }
 
-/// A volume with one entry of its source.
+/// Writes a volume with one entry of its source.
 fn one_file(volume: &'static str, kind: Key, (key, store): (Key, &Store<'_>), answer: &mut Writer) {
     answer.object(|answer| {
         answer.fixed(key!("name"), volume);
         answer.key(kind).object(|answer| {
             answer.member(key, &store.name);
-            // Only this entry: the source may hold others that the route should not see.
+            // Only this entry, because the source may contain entries that the route should not see.
             answer.key(key!("items")).list(|answer| {
                 answer.object(|answer| {
                     answer.member(key!("key"), &store.key);

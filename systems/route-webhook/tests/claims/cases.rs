@@ -30,7 +30,7 @@ fn read(path: &Path) -> Ordered {
     Ordered::read(&fs::read_to_string(path).unwrap())
 }
 
-/// Every case in a folder of the folder, sorted by name.
+/// All cases in the subfolders, sorted by name.
 fn cases() -> Vec<Case> {
     let mut cases = BTreeMap::new();
     for group in fs::read_dir(folder()).unwrap() {
@@ -118,10 +118,10 @@ fn matches(key: &str, expected: &Ordered, response: &Response) -> bool {
         "headers" => expected.members().iter().all(|(name, value)| {
             let expected = value.text().unwrap().to_ascii_lowercase();
             let found = response.header(name);
-            // Methods have no order.
+            // Methods may be in any order.
             found.is_some_and(|found| sorted(&found.to_ascii_lowercase()) == sorted(&expected))
         }),
-        // A URL with the host, or a path without it.
+        // A URL with the host, or only its path.
         "location" => {
             let location = response.header("location").unwrap_or_default();
             let path = location.split_once("://").map_or(location, |(_, rest)| {
@@ -149,7 +149,7 @@ fn sorted(list: &str) -> Vec<&str> {
     items
 }
 
-/// Equal, with a time of the form of Kubernetes wherever a case cannot know it.
+/// True if both are equal. `$now` in a case matches any time in the form of Kubernetes.
 fn is_same(found: &Ordered, expected: &Ordered) -> bool {
     match (found, expected) {
         (Ordered::Text(time), Ordered::Text(expected)) if expected == NOW => is_time(time),

@@ -16,7 +16,7 @@ use test_client::{Process, Response};
 
 use crate::server::start;
 
-/// A request as the API saw it.
+/// A request that the API received.
 #[derive(Clone, Debug)]
 struct Seen {
     path: String,
@@ -29,15 +29,15 @@ struct Seen {
 #[derive(Default)]
 struct State {
     seen: Vec<Seen>,
-    /// Paths of objects that exist.
+    /// Existing objects by path.
     objects: BTreeMap<String, Value>,
-    /// Answers everything with this status.
+    /// If set, the API responds to all requests with this status.
     refuses: Option<u16>,
-    /// Another puts a label on each object right after it was looked at.
+    /// If true, another client labels each object right after it was read.
     is_raced: bool,
 }
 
-/// An API of ConfigMaps and IntegrationRoutes.
+/// A fake API of ConfigMaps and IntegrationRoutes.
 struct Api {
     address: String,
     state: Arc<Mutex<State>>,
@@ -50,7 +50,7 @@ impl Api {
         let address = listener.local_addr().unwrap().to_string();
         let state = Arc::new(Mutex::new(State::default()));
         let shared = Arc::clone(&state);
-        // It ends with the process of the tests.
+        // The thread ends with the test process.
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (stream, state) = (stream.unwrap(), Arc::clone(&shared));
@@ -64,7 +64,7 @@ impl Api {
         }
     }
 
-    /// A kubeconfig that leads here, written when asked to.
+    /// Writes a kubeconfig for this API.
     fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("config")
     }
@@ -195,7 +195,7 @@ impl State {
     }
 }
 
-/// Merges a patch into an object as RFC 7396 has it.
+/// Merges a patch into an object by RFC 7396.
 fn merge(object: &mut Value, patch: &Value) {
     let Value::Object(members) = patch else {
         *object = patch.clone();
@@ -214,7 +214,7 @@ fn put(server: &Process, body: &Value) -> Response {
     send(server, &[], &body.to_string())
 }
 
-/// A PUT as a program on this machine sends it, with these headers besides.
+/// Sends a PUT like a program on this machine, with these additional headers.
 fn send(server: &Process, headers: &[(&str, &str)], body: &str) -> Response {
     let mut head = format!(
         "PUT /route HTTP/1.1\r\nHost: localhost:7080\r\nContent-Length: {}\r\n",
@@ -259,7 +259,7 @@ fn routes_are_created_and_the_next_time_updated() {
     let routes = |namespace: &str| {
         format!("/apis/keip.codice.org/v1alpha2/namespaces/{namespace}/integrationroutes")
     };
-    // Routes are put side by side.
+    // Routes are written concurrently, in any order.
     let mut seen = api.written();
     seen.sort_by(|a, b| a.path.cmp(&b.path));
     check(
@@ -286,7 +286,7 @@ fn routes_are_created_and_the_next_time_updated() {
         )
     );
     let merge = "application/merge-patch+json";
-    // With the version that was looked at, so that the cluster refuses to change another.
+    // With the version that was read, so that the cluster refuses to change a newer object.
     let version = json!({"resourceVersion": "1"});
     let new_map = json!({"data": {"integrationRoute.xml": "<y/>"}, "metadata": version});
     let patch = json!({"spec": spec("orders"), "metadata": version});

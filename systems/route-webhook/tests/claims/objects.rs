@@ -1,4 +1,4 @@
-//! Objects held against the types of Kubernetes' own description of its API.
+//! Checks objects against types from Kubernetes' own API description.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,7 +30,7 @@ fn without_nothing(value: &Value) -> Value {
             Value::Object(members.filter(|(_, value)| is_something(value)).collect())
         }
         Value::Array(items) => Value::Array(items.iter().map(without_nothing).collect()),
-        // Types may make whole numbers of others and the other way round.
+        // Types may convert between whole numbers and floats.
         Value::Number(number) => number.as_f64().map_or(Value::Null, Value::from),
         other => other.clone(),
     }

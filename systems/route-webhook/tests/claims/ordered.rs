@@ -92,7 +92,7 @@ fn unescaped(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
-/// As the webhook writes answers: no spaces, letters as they are.
+/// In the form of the webhook's responses: no spaces, and unescaped letters.
 impl fmt::Display for Ordered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |text: &String| serde_json::to_string(text).unwrap();

@@ -26,7 +26,7 @@ fn today(body: &Value, now: &str) -> Result<Value, Refusal> {
     answer.map(|text| serde_json::from_str(&text).unwrap())
 }
 
-/// A name as Kubernetes allows it.
+/// A valid Kubernetes name.
 fn name() -> impl Strategy<Value = String> {
     "[a-z]([-a-z0-9]{0,12}[a-z0-9])?"
 }
@@ -150,7 +150,7 @@ fn request() -> impl Strategy<Value = Value> {
     })
 }
 
-/// JSON of any shape, with the names that matter.
+/// JSON of any shape that contains the relevant names.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

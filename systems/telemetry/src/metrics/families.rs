@@ -2,7 +2,7 @@
 
 use super::Labels;
 
-/// A metric with its samples, as it was counted.
+/// A metric with its samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family {
     /// Name of the metric. Counters have no `_total`.
@@ -16,7 +16,7 @@ pub struct Family {
 /// A value with its labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Names with their values, which may be any text.
+    /// Names and values. Values may be any text.
     pub labels: Vec<(String, String)>,
     /// The value of the sample.
     pub number: Number,
@@ -29,7 +29,7 @@ pub enum Number {
     Counter(f64),
     /// A value that can fall.
     Gauge(f64),
-    /// Cells of a histogram, added up.
+    /// The buckets of a histogram, added up over all cells.
     Histogram {
         /// Upper bounds, in the unit of the metric.
         bounds: Vec<f64>,
