@@ -21,7 +21,7 @@ pub struct Limits {
     pub timeouts: Timeouts,
     /// Maximum of concurrent requests on one HTTP/2 connection.
     pub http2_streams: u32,
-    /// Maximum time for open connections after the service is asked to stop.
+    /// Maximum time for open connections after a request to stop.
     pub stop_timeout: Duration,
 }
 

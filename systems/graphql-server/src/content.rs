@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 /// The id in the response to `{ test { id } }`.
 pub const TEST_ID: &str = "1";
 
-/// Number of items. It is also the longest list that one `items` field returns.
+/// Number of items, and maximum length of the list of one `items` field.
 pub const ITEMS_MAX: i32 = 10_000;
 
 /// Maximum number of items in all `items` fields of one request.

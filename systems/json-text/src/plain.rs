@@ -1,8 +1,8 @@
 //! Finds plain characters, which a JSON string contains unescaped. Eight bytes are compared at once.
 //!
 //! In a word of eight bytes, `word - ONES * n` borrows at each byte below `n`, which sets the byte's high
-//! bit. `& !word` removes bytes whose high bit was set before (letters beyond ASCII). A byte equals `b` if
-//! its exclusive-or with `b` is below 1. A borrow may also mark the byte above falsely, but never a byte
+//! bit. `& !word` removes bytes with a high bit that was set before (letters beyond ASCII). A byte equals `b`
+//! if its exclusive-or with `b` is below 1. A borrow may also mark the byte above falsely, but never a byte
 //! below. So the lowest mark is always right. There is no mark if and only if there is no such byte.
 
 /// The value 1 in each byte.

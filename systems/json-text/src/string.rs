@@ -124,7 +124,7 @@ pub(crate) fn check_surrogates(inside: &str) -> Result<(), LoneSurrogate> {
     Ok(())
 }
 
-/// The character whose number begins at `at`, and the end of its escape or pair of escapes.
+/// The character with its number at `at`, and the end of its escape or pair of escapes.
 fn surrogates(inside: &str, at: usize) -> Result<(char, usize), LoneSurrogate> {
     let unit = |at: usize| {
         let digits = inside.get(at..at + 4);

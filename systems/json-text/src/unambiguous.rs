@@ -19,7 +19,7 @@ use crate::string::{check_surrogates, unescape};
 /// another text before they read it.
 pub const DEPTH_MAX: usize = 100;
 
-/// Number of keys up to which an object's keys are compared one by one. Larger objects get a set.
+/// Up to this number, an object's keys are compared one by one. Larger objects get a set.
 const FEW: usize = 8;
 
 /// The reason why two readers may understand a text differently.

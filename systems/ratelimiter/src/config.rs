@@ -62,7 +62,7 @@ pub(crate) struct Config {
     store: StoreKind,
 
     /// Redis, such as redis://localhost:6379/0.
-    // It may hold a password, which is not for the eyes of one who asks for help.
+    // It may contain a password, so `--help` must not show its value.
     #[arg(long, env = "REDIS_URL", value_name = "URL", hide_env_values = true)]
     redis_url: Option<String>,
 

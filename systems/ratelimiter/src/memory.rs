@@ -108,7 +108,7 @@ impl MemoryStore {
 }
 
 impl Shard {
-    /// Removes one expired entry. Returns false if there is none.
+    /// Removes one expired entry. Returns false if no entry is expired.
     fn take_expired(&mut self, now: u64) -> bool {
         // Free and banned entries are two runs of one order. Each run has its own first entry to expire.
         let first_free = self.order.first();

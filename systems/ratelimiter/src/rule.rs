@@ -39,7 +39,7 @@ pub struct Rule {
     pub failures_max: u32,
     /// Different e-mails that are forgiven (N).
     pub emails_max: u32,
-    /// Period for which an e-mail counts.
+    /// The expiry rule of e-mails.
     pub mode: Mode,
     /// True for the rule as described in prose: the current failure counts, and Y and N themselves are enough
     /// for a ban.

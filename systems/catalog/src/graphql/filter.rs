@@ -99,7 +99,7 @@ pub(super) struct Comparison<T: Comparable> {
 
 impl<T: Comparable> Comparison<T> {
     fn apply(self, column: Column, select: &mut Select) -> Result<(), FieldError> {
-        // A table, so that one loop checks and adds each comparison.
+        // One table, to check and add all comparisons in the same loop.
         let one: [(Option<T>, MakeTest); 5] = [
             (self.equal, Test::Equal),
             (self.greater, Test::Greater),

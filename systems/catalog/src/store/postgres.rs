@@ -87,7 +87,7 @@ impl Postgres {
             .map_err(|error| unusable(url, &error))?;
         let is_away = AtomicBool::new(false);
         let connections: usize = config.pool.into();
-        // Half, like the share of a service's connections that one address may have.
+        // Half, because one address may also hold half of a service's connections.
         let share = connections.div_ceil(2);
         Ok(Self {
             pool,

@@ -1,4 +1,4 @@
-//! Tests that one client's requests cannot take PostgreSQL from other clients.
+//! Tests that a client with many requests cannot take PostgreSQL from other clients.
 
 use std::net::Ipv4Addr;
 use std::thread;

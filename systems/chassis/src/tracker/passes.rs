@@ -22,8 +22,8 @@ use tokio::sync::{Mutex, MutexGuard};
 use crate::clock;
 use crate::connection_table::Network;
 
-/// Limit for the time in which a pass starts several requests of one client. Ordinary requests are short, and
-/// a pass normally ends earlier.
+/// Maximum time for several requests of one client in a pass. Ordinary requests are short, and a pass
+/// normally ends earlier.
 const STRETCH: Duration = Duration::from_millis(4);
 
 /// Number of clients that a pass can distinguish. If more clients appear, the pass starts no more requests,

@@ -8,7 +8,7 @@ use crate::connection_table::Cause;
 
 /// Ticks for a client to end a connection after the idle timeout.
 const GRACE_TICKS: u32 = 10;
-/// Ticks for a new connection to send its request if connections are short and no other client waits.
+/// Ticks for a new connection to send its request while the table is nearly full and no other client waits.
 const FRESH_TICKS: u32 = 5;
 /// Ticks without progress after which a response may be dropped to free memory.
 const STALLED_TICKS: u32 = 10;

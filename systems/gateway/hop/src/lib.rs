@@ -1,9 +1,9 @@
 //! Hop-by-hop headers (RFC 9110, sections 7.6.1 and 11.7). The client's connection ends at the gateway, and
 //! connections to subgraphs, handlers and coprocessors begin there.
 //!
-//! All crates share one list. A header that one side consumes and another side forwards allows request
-//! smuggling. Other removed headers (`host`, `content-length`, `expect`, `accept`) depend on the side and are
-//! listed in its code.
+//! All crates share one list. If one side consumes a header and another side forwards it, requests can be
+//! smuggled. Other removed headers (`host`, `content-length`, `expect`, `accept`) depend on the side, and its
+//! code lists them.
 
 mod end;
 

@@ -32,7 +32,7 @@ pub(crate) struct Settings {
     pub(crate) actions: Vec<Action>,
     /// True if errors include internal reasons, which clients should normally not see.
     pub(crate) shows_internal: bool,
-    /// Limits for the responses that one operation receives and produces.
+    /// Limits for the received and written bytes of one operation.
     pub(crate) bounds: Bounds,
     /// Maximum bytes of all action payloads of one operation.
     pub(crate) payload_bytes: usize,

@@ -158,7 +158,8 @@ impl Collector {
             let Outcome::Again { after, .. } = &outcome else {
                 return outcome;
             };
-            // As long as the collector asks for, and a little apart from other gateways.
+            // The pause that the collector requests. Otherwise our own pause with jitter, so that several
+            // gateways do not retry together.
             let jitter = u32::try_from(clock::unix_ns() % 1_000).unwrap_or_default();
             let wait = after.unwrap_or(pause + pause * jitter / 4_000);
             if start.elapsed() + wait >= self.timeout {
