@@ -87,7 +87,7 @@ impl Worker {
 
     /// Stops all workers. They take no more connections, and finish the open ones or time out.
     pub(crate) fn finish_all(workers: Vec<Self>) {
-        // All workers receive the order before `stop` waits for one of them. Otherwise each worker would use
+        // All workers receive the order before `finish_all` waits for one of them. Otherwise each worker would use
         // the whole timeout after the worker before it, and accept requests meanwhile.
         let threads: Vec<_> = workers
             .into_iter()
